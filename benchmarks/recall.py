@@ -38,7 +38,7 @@ from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store.run_directory import runs_directory
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.thresholds import reaches
-from mecharule_ops.types import Basis, Candidates, FlipEstimate, LayerCandidates, Neuron, Regime, Share
+from mecharule_ops.types import Basis, Candidates, FlipEstimate, Neuron, Regime, Share
 
 KEPT = Path(__file__).with_suffix(".json")
 """Every line that was measured; a run of some cases or searches replaces those alone."""
@@ -60,8 +60,6 @@ class Case:
     basis: Basis
     regime: Regime
     settings: Mapping[str, object]
-    layers: tuple[int, ...] = ()
-    """Layers searched; none for all."""
     searches: tuple[str, ...] = ()
     """Searches compared; none for all."""
 
@@ -81,6 +79,8 @@ class Line:
     localized_found: int
     groups: int
     share: float
+    parted: float
+    """The part of `share` that `guided` spends on groups which part units that may cancel."""
     alone: int
     """Units that it tested alone."""
     missed: list[str] = field(default_factory=list)
@@ -113,12 +113,6 @@ def cases() -> dict[str, Case]:
         found[f"smollm2-135m attn_head {regime.arrow}"] = Case(
             basis=Basis.ATTN_HEAD, regime=regime, settings={"model": "smollm2-135m"}
         )
-    found["smollm2-135m mlp_out zero 1→0, layers 0 1 10 13"] = Case(
-        basis=Basis.MLP_OUT,
-        regime=Regime.BASELINE_POSITIVE,
-        settings={"model": "smollm2-135m", "baseline": "zero"},
-        layers=(0, 1, 10, 13),
-    )
     return found
 
 
@@ -148,24 +142,10 @@ class Bench:
     candidates: Candidates
 
     @property
-    def layers(self) -> list[LayerCandidates]:
-        chosen = self.case.layers
-        return [layer for layer in self.candidates.layers if not chosen or layer.layer in chosen]
-
-    @property
     def guided(self) -> tuple[list[GroupSearch], int]:
-        """A search by prediction of each layer that is searched, and what first order cost.
-
-        It is asked for all layers at once, so a case that searches some pays its share.
-        """
+        """A search by prediction of each layer, and what first order cost."""
         plan = search_plan(self.run, self.journal, self.candidates, self.slices)
-        chosen = {layer.layer for layer in self.layers}
-        pairs = zip(self.candidates.layers, plan.predictions, strict=True) if plan.predictions else ()
-        # Layers of one guided search wait for one another, so those that nobody asks must be none of it.
-        plan = replace(plan, predictions=[found for layer, found in pairs if layer.layer in chosen])
-        searched = replace(self.candidates, layers=tuple(self.layers))
-        predictions = round(plan.prediction_forwards * searched.total / self.candidates.total)
-        return [*plan.searches(searched, self.case.regime).values()], predictions
+        return [*plan.searches(self.candidates, self.case.regime).values()], plan.prediction_forwards
 
     def driven(self, searches: Sequence[GroupSearch]) -> list[ChaTree]:
         """The trees of the searches of all layers."""
@@ -177,7 +157,7 @@ class Bench:
             unrelated=self.slices.unrelated.tolist(),
         )
         for _ in driver.run(
-            {str(layer.layer): one for layer, one in zip(self.layers, searches, strict=True)}
+            {str(layer.layer): one for layer, one in zip(self.candidates.layers, searches, strict=True)}
         ):
             pass
         return [search.tree for search in searches]
@@ -205,7 +185,7 @@ def brute_force(bench: Bench) -> dict[Neuron, FlipEstimate]:
     """Every unit tested alone."""
     settings, regime = bench.run.search_settings(bench.slices.regime), bench.case.regime
     trees = bench.driven(
-        [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.layers]
+        [exhaustive_search(layer, settings=settings, regime=regime) for layer in bench.candidates.layers]
     )
     return {
         unit: estimate
@@ -227,7 +207,9 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         if reaches(estimate.ucb(bench.run.config.slice_alpha), settings.tau)
     }
 
-    def line(search: str, found: Set[Neuron], groups: int, forwards: int, alone: int) -> Line:
+    brute = len(truth) * settings.full_test
+
+    def line(search: str, found: Set[Neuron], groups: int, forwards: int, alone: int, part: int = 0) -> Line:
         return Line(
             case=name,
             search=search,
@@ -239,7 +221,8 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
             localized=len(open_),
             localized_found=len(found & open_),
             groups=groups,
-            share=forwards / (len(truth) * settings.full_test),
+            share=forwards / brute,
+            parted=part / brute,
             alone=alone,
             missed=sorted(map(str, reach - found)),
             made=made_at(),
@@ -248,7 +231,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
 
     lines = []
     asked: dict[str, tuple[Sequence[GroupSearch], int]] = {
-        label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.layers], 0)
+        label: ([ChaSearch(layer, settings=chosen, regime=regime) for layer in bench.candidates.layers], 0)
         for label, chosen in searches(settings).items()
     }
     asked[GUIDED] = bench.guided
@@ -260,7 +243,9 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         forwards = before + sum(tree.example_forwards for tree in trees)
         found = {agonist.neuron for tree in trees for agonist in tree.agonists(basis)}
         alone = sum(len(singleton_estimates(tree, basis)) for tree in trees)
-        lines.append(line(label, found, sum(tree.queries for tree in trees), forwards, alone))
+        parting = [node.estimate for tree in trees for node in tree.nodes if node.step == "part"]
+        part = sum(each.associated.n + each.unrelated.n for each in parting)
+        lines.append(line(label, found, sum(tree.queries for tree in trees), forwards, alone, part))
     if not only or WRITE_NORM in only:
         tested = largest_writes(bench, list(truth), forwards // settings.full_test)
         lines.append(
@@ -268,7 +253,7 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
         )
     by_score = sorted(
         (-abs(score or 0.0), layer.layer, channel)
-        for layer in bench.layers
+        for layer in bench.candidates.layers
         for channel, score in zip(layer.channels.tolist(), layer.scored, strict=True)
     )
     for label, part in CAPS.items():
@@ -301,6 +286,7 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
             case=f"{case}, {len(rows)} seeds" if len(rows) > 1 else case,
             search=search,
             share=sum(row.share for row in rows) / len(rows),
+            parted=sum(row.parted for row in rows) / len(rows),
             made=" ".join(sorted({row.made for row in rows})),
             seeds=len(rows),
             reached=sorted({unit for row in rows for unit in row.reached}),
@@ -319,6 +305,7 @@ def page(lines: Sequence[Line]) -> str:
             by_case[line.case][line.search] = line
     shown = (GUIDED, "cha", "algorithm 1")
     heads = ("case", "units", *(head for name in shown for head in (name, "its cost")))
+    parting = [found[GUIDED].parted for found in by_case.values() if GUIDED in found] or [0.0]
     rows = []
     for case, found in by_case.items():
         each = (found.get(name) for name in shown)
@@ -332,6 +319,7 @@ def page(lines: Sequence[Line]) -> str:
     every = f"Every search and option, k-center slices too: {link}. {made}"
     key = (
         "Counts over seeds are sums; their lower bound is over distinct units, one found where no seed missed it. "
+        f"Of `guided`'s cost {min(parting):.0%} to {max(parting):.0%} of brute force's part units that may cancel. "
         "As many units by write norm: as many as `guided`'s example-forwards pay for, tested alone in order of the "
         "norm of what they write."
     )
