@@ -20,8 +20,8 @@ from mecharule_ops.run.live_run import Run
 from mecharule_ops.store import keys
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Regime
 
-MOST = 8
-"""Found units that are held, and that are paired, at most."""
+MOST = 3
+"""Found units that are held, and that are paired, at most: each costs a completion or two an example."""
 NO_FLIP = "the unit flips no example of the slices, so no way can be traced"
 
 
