@@ -15,7 +15,6 @@ from torch import Tensor
 
 from mecharule_ops.engine.settling import Reader
 from mecharule_ops.loading import generation, model
-from mecharule_ops.loading.products import CleanProducts, noting
 from mecharule_ops.passes import batches, clean_passes, forward, greedy, intervention
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.spans import Span, first_offset, span_of
@@ -43,14 +42,11 @@ class Chunk:
     sites: dict[tuple[Basis, int], Tensor] = field(default_factory=dict)
     """What the clean pass held at the sites asked for, by basis and layer."""
 
-    noted: CleanProducts = field(default_factory=CleanProducts)
-    """What the clean pass multiplied, once asked for."""
-
     @property
     def bytes(self) -> int:
         """Memory held between calls, layouts left out."""
         sites = sum(site.nbytes for site in self.sites.values())
-        return self.clean.bytes + self.near.bytes + self.noted.bytes + sites
+        return self.clean.bytes + self.near.bytes + sites
 
     def layout(self, blocks: forward.Blocks, copies: int) -> forward.BlockCalls:
         """The blocks bound to `copies` copies of the spans."""
@@ -60,15 +56,6 @@ class Chunk:
                 self.layouts.popitem(last=False)
         self.layouts.move_to_end(copies)
         return self.layouts[copies]
-
-    def products(self, blocks: forward.Blocks) -> CleanProducts:
-        """What went into every product of the clean pass, and what came out. Cost: every block, when first asked."""
-        if not self.noted.held:
-            calls, hidden = self.layout(blocks, 1), self.clean.inputs[0]
-            with noting(self.noted):
-                for layer in range(len(blocks.stack)):
-                    hidden = calls(layer, hidden)
-        return self.noted
 
     def site(
         self, subject: model.Subject, blocks: forward.Blocks, basis: Basis, layer: int

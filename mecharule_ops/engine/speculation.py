@@ -178,7 +178,7 @@ class Speculation:
             units,
             partial(chunk.layout, self._chunks.blocks),
             held,
-            chunk.products(self._chunks.blocks) if of_change else None,
+            of_change=of_change,
         )
         rows, _, positions = chunk.predicting
         near = torch.arange(len(rows), device=rows.device).repeat_interleave(len(groups))

@@ -7,8 +7,8 @@ Of a model in a low type the matrices inside the blocks stay in bfloat16 or floa
 in float32. A product widens one matrix at a time, for the moment that it is used, so that the model is the float32 one
 on these weights.
 
-A pass that starts from a clean one can do with less. W is linear, so W x = W x₀ + W (x − x₀): the clean inputs x₀
-and outputs are known in float32, and only the product of the *change* is computed in bfloat16. Its rounding error is
+A pass that starts from a clean one can do with less. W is linear, so W x = W x₀ + W (x − x₀): the clean copy goes along
+in float32, and only the product of the *change* is computed in bfloat16. Its rounding error is
 a share of the change, not of the activation: an ablation that moves little is decided almost exactly, one that moves
 much is far from a tie or is decided again in float32 (`engine.precision`).
 """
@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -79,7 +79,7 @@ def through_onednn(model: nn.Module) -> Iterator[None]:
     """Inside, the model's linear layers use `linear`; outside they are untouched."""
     layers = [module for module in model.modules() if type(module) is nn.Linear and _suits(module.weight)]
     for layer in layers:
-        setattr(layer, "forward", partial(linear, weight=layer.weight, bias=layer.bias))  # noqa: B010
+        setattr(layer, "forward", partial(_multiplied, layer))  # noqa: B010
     try:
         yield
     finally:
@@ -87,32 +87,28 @@ def through_onednn(model: nn.Module) -> Iterator[None]:
             del layer.forward
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CleanProducts:
-    """What went into the products of a clean pass and what came out, by module."""
+@dataclass(slots=True, eq=False)
+class Changes:
+    """So many copies of a span side by side, the first of them clean."""
 
-    held: dict[
-        nn.Module, tuple[Float[Tensor, "record position input"], Float[Tensor, "record position output"]]
-    ] = field(default_factory=dict)
+    copies: int
+    last: tuple[Tensor, Tensor] | None = None
+    """What was multiplied last, and its change in a low type: several matrices read the same."""
 
-    @property
-    def bytes(self) -> int:
-        """Memory held; modules that read the same tensor share it."""
-        return sum({id(tensor): tensor.nbytes for pair in self.held.values() for tensor in pair}.values())
-
-
-_NOTED: ContextVar[CleanProducts | None] = ContextVar("where products are noted", default=None)
-_CHANGED: ContextVar[tuple[CleanProducts, int] | None] = ContextVar("clean products and copies", default=None)
+    def of(self, hidden: Tensor, dtype: torch.dtype) -> Float[Tensor, "record copy position channel"]:
+        """Of the copies behind the first x − x₀."""
+        if self.last is None or self.last[0] is not hidden:
+            split = hidden.unflatten(1, (self.copies, -1))
+            self.last = hidden, (split[:, 1:] - split[:, :1]).to(dtype)
+        return self.last[1]
 
 
-def noting(products: CleanProducts) -> AbstractContextManager[None]:
-    """Inside, every product of a model with low weights is noted."""
-    return inside(_NOTED, products)
+_CHANGES: ContextVar[Changes | None] = ContextVar("copies whose change is multiplied", default=None)
 
 
-def as_changes(clean: CleanProducts | None, copies: int) -> AbstractContextManager[None]:
-    """Inside, products over so many copies of the clean positions are those of the change, in the weights' type."""
-    return inside(_CHANGED, None if clean is None else (clean, copies))
+def as_changes(copies: int) -> AbstractContextManager[None]:
+    """Inside, of so many copies products are those of their change from the first, which is clean; none for 0."""
+    return inside(_CHANGES, Changes(copies) if copies else None)
 
 
 @contextmanager
@@ -139,26 +135,22 @@ def prepare(model: nn.Module, blocks: nn.ModuleList) -> None:
         if tensor.dtype in LOW and id(tensor) not in kept:
             tensor.data = tensor.data.float()
     for module in narrow:
-        setattr(module, "forward", partial(_widened, module))  # noqa: B010
+        setattr(module, "forward", partial(_multiplied, module))  # noqa: B010
 
 
-def _widened(module: nn.Module, hidden: Tensor) -> Tensor:
-    own = module.get_parameter("weight")
+def _multiplied(module: nn.Module, hidden: Tensor) -> Tensor:
+    own, bias = module.get_parameter("weight"), getattr(module, "bias", None)
     weight = own.t() if isinstance(module, Conv1D) else own
-    changed, noted = _CHANGED.get(), _NOTED.get()
-    if changed is not None and module in changed[0].held:
-        return _changed_product(hidden, weight, *changed[0].held[module], changed[1])
-    bias = getattr(module, "bias", None)
-    output = linear(hidden, weight.float(), None if bias is None else bias.float())
-    if noted is not None:
-        noted.held[module] = hidden, output
-    return output
-
-
-def _changed_product(hidden: Tensor, weight: Tensor, clean: Tensor, output: Tensor, copies: int) -> Tensor:
-    """W x₀ + W (x − x₀), the second product in the weights' type."""
-    change = hidden.unflatten(1, (copies, -1)) - clean[:, None]
-    return (nn.functional.linear(change.to(weight.dtype), weight) + output[:, None]).flatten(1, 2)
+    bias = None if bias is None else bias.float()
+    changes = _CHANGES.get()
+    if changes is None or hidden.dim() != 3:
+        return linear(hidden, weight.float(), bias)
+    clean = linear(hidden[:, : hidden.shape[1] // changes.copies].contiguous(), weight.float(), bias)[:, None]
+    low = weight if weight.dtype in LOW else weight.bfloat16()
+    output = clean.new_empty((len(hidden), changes.copies, *clean.shape[2:]))
+    output[:, :1] = clean
+    torch.add(nn.functional.linear(changes.of(hidden, low.dtype), low), clean, out=output[:, 1:])
+    return output.flatten(1, 2)
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:

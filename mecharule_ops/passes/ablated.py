@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.loading.products import CleanProducts, as_changes
+from mecharule_ops.loading.products import as_changes
 from mecharule_ops.passes.clean import CleanSpans
 from mecharule_ops.passes.forward import BlockCalls, Blocks, SpanBatch
 from mecharule_ops.passes.intervention import Edit, Units, apply, editing
@@ -32,16 +32,18 @@ def ablated_copies(
     groups: Sequence[GroupUnits],
     bind: Callable[[int], BlockCalls],
     held: Sequence[HeldUnits] = (),
-    products: CleanProducts | None = None,
+    of_change: bool = False,
 ) -> Float[Tensor, "record copy position channel"]:
     """Final normalised hidden states of the clean spans under each group, groups in order of lowest layer.
 
     `bind(n)` gives the blocks bound to n copies of the spans; `held` is empty or has an entry for each group.
     Below a group's lowest layer holding a unit at its clean value changes nothing, and is not done. Cost: for
-    each group the blocks above its lowest layer, and that layer's own block unless the basis is `mlp_out`.
+    each group, and with `of_change` a clean copy, the blocks above its lowest layer, and its own but in `mlp_out`.
     """
     joins = [min(group) for group in groups]
     assert joins == sorted(joins), joins
+    if of_change:
+        joins, groups, held = [joins[0], *joins], [{}, *groups], held and [{}, *held]
     records, length, width = clean.final.shape
     hidden = clean.final.new_empty((records, 0, width))
     for layer, block in enumerate(subject.wiring.blocks(subject.hf)):
@@ -51,19 +53,17 @@ def ablated_copies(
             hidden = torch.cat([hidden, clean.inputs[layer].repeat(1, len(joining), 1)], 1)
         copies = hidden.shape[1] // length
         if copies:
-            edits: dict[Basis, list[Edit]] = {basis: []}
-            for copy, group in enumerate(groups[:copies]):
-                if layer in group:
-                    edits[basis].append(Edit(units=group[layer], copy=copy))
+            some = enumerate(groups[:copies])
+            edits = {basis: [Edit(units=group[layer], copy=copy) for copy, group in some if layer in group]}
             for copy, kept in enumerate(held[:copies]):
                 for at, units in _of_layer(kept, layer):
                     edits.setdefault(at, []).append(Edit(units=units, copy=copy))
-            with editing(subject, block, copies, edits), as_changes(products, copies):
+            with editing(subject, block, copies, edits), as_changes(copies * of_change):
                 hidden = bind(copies)(layer, hidden)
         if joining and basis.row.last_write:
             hidden = torch.cat([hidden, _replaced_writes(clean, layer, joining)], 1)
     final_norm, _ = subject.wiring.head(subject.hf)
-    return final_norm(hidden).view(records, len(groups), length, width)
+    return final_norm(hidden).view(records, len(groups), length, width)[:, of_change:]
 
 
 def _of_layer(held: HeldUnits, layer: int) -> list[tuple[Basis, Units]]:
@@ -73,7 +73,7 @@ def _of_layer(held: HeldUnits, layer: int) -> list[tuple[Basis, Units]]:
 def _replaced_writes(clean: CleanSpans, layer: int, groups: Sequence[GroupUnits]) -> Tensor:
     """The block's output when only its MLP write is edited, one copy a group."""
     writes = clean.writes[layer].repeat(1, len(groups), 1)
-    apply(writes, [Edit(units=group[layer], copy=copy) for copy, group in enumerate(groups)], len(groups))
+    apply(writes, [Edit(units=at[layer], copy=copy) for copy, at in enumerate(groups) if at], len(groups))
     return writes.add_(clean.rests[layer].repeat(1, len(groups), 1))
 
 

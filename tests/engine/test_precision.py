@@ -51,23 +51,23 @@ def test_a_model_with_low_weights_is_the_float32_one_on_them(family: str) -> Non
 
 @pytest.mark.parametrize(("family", "basis"), crossed(types.Basis, whole=["llama"]))
 def test_outcomes_are_those_of_float32(family: str, basis: types.Basis) -> None:
-    """Labels and completions of random groups under the calibrated slope, and with every row decided again."""
+    """Labels and completions, of both twins, under the calibrated slope, and with every row decided again."""
     low, wide = twins(family)
     table = wide.table(types.Intervention(basis=basis, phase=types.Phase.LAST_PROMPT))
     groups = wide.groups(basis, 12, seed=5)
     examples = range(len(wide.records))
     true = wide.engine(table).evaluate(groups, examples)
     completions = wide.engine(table).completions(groups, examples).tokens
-    calibrated = precision.calibrate(low.subject, low.task, low.records, table)
-    assert calibrated > 0
-    for slope in (calibrated, np.inf):
-        engine = low.engine(table, slope=slope)
-        found = engine.evaluate(groups, examples)
-        assert (found.labels == true.labels).all()
-        assert engine.completions(groups, examples).tokens == completions
     asked = np.isfinite(true.margins).sum()
-    assert low.engine(table, slope=np.inf).evaluate(groups, examples).decided_again == asked
-    assert low.engine(table).evaluate(groups, examples).decided_again == 0
+    for one in (low, wide):
+        calibrated = precision.calibrate(one.subject, one.task, one.records, table)
+        assert calibrated > 0
+        for slope in (calibrated, np.inf):
+            engine = one.engine(table, slope=slope)
+            assert (engine.evaluate(groups, examples).labels == true.labels).all()
+            assert engine.completions(groups, examples).tokens == completions
+        assert one.engine(table, slope=np.inf).evaluate(groups, examples).decided_again == asked
+        assert one.engine(table).evaluate(groups, examples).decided_again == 0
 
 
 def test_what_is_in_doubt_is_decided_again_and_nothing_else() -> None:
