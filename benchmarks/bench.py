@@ -21,7 +21,7 @@ from engine_figures import decided, evaluation, matrix_peak
 from loading_figures import loading
 from pages import ROOT, made_at, markdown, processor, put_between
 from run_figures import a_whole_run
-from search_figures import exhaustive_tiny, rules, search, whole_run
+from search_figures import exhaustive_tiny, rules, search
 from setting import Figure
 
 from mecharule_ops.run.certify import versions
@@ -34,9 +34,8 @@ SECTIONS: dict[str, Section] = {
     "decided": decided,
     "matrix-peak": matrix_peak,
     "search-smollm2": search,
-    "whole-run": whole_run,
     "loading": loading,
-    "memory": a_whole_run,
+    "whole-run": a_whole_run,
 }
 
 

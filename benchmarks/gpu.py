@@ -19,7 +19,7 @@ from bench import Section, machine, told, write
 from engine_figures import decided, evaluation, matrix_peak
 from loading_figures import KINDS, loading
 from precision import precision
-from search_figures import CUT, exhaustive_tiny, search, wall_clock, whole_run
+from search_figures import exhaustive_tiny, search, wall_clock
 from setting import SMOLLM2, Case, Figure
 
 from mecharule_ops.errors import MechaRuleError, ModelUnavailable, UsageError
@@ -43,7 +43,6 @@ FEW = (
 def sections(table: Case, large: Case, quick: bool) -> dict[str, Section]:
     """The whole run of the large model first, while nothing else is on the card, then the table."""
     whole = ["--basis", "mlp_out", *FEW] if quick else WHOLE
-    cut = ["--basis", "attn_head", *FEW] if quick else CUT
     groups, kinds = (6, KINDS[1:2]) if quick else (60, KINDS)
     low = replace(table, dtype="bfloat16")
     found: dict[str, Section] = {
@@ -55,7 +54,6 @@ def sections(table: Case, large: Case, quick: bool) -> dict[str, Section]:
         "precision": partial(precision, low, groups),
         "exhaustive-tiny": partial(exhaustive_tiny, table),
         "search": partial(search, table),
-        "whole-run": partial(whole_run, table, cut),
         "loading": partial(loading, table, kinds),
     }
     if large.model != table.model:

@@ -319,9 +319,8 @@ def page(lines: Sequence[Line]) -> str:
     every = f"Every search and option, k-center slices too: {link}. {made}"
     key = (
         "Counts over seeds are sums; their lower bound is over distinct units, one found where no seed missed it. "
-        f"Of `guided`'s cost {min(parting):.0%} to {max(parting):.0%} of brute force's part units that may cancel. "
-        "As many units by write norm: as many as `guided`'s example-forwards pay for, tested alone in order of the "
-        "norm of what they write."
+        f"To part cancelling units takes `guided` {min(parting):.0%} to {max(parting):.0%} of brute force. "
+        "As many units by write norm: tested alone, the largest writes first, for `guided`'s example-forwards."
     )
     bundled = [TRAINED, ""] if any(line.case.startswith(BUNDLED) for line in lines) else []
     return "\n".join([*said, "", key, "", *bundled, every])

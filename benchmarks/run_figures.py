@@ -8,17 +8,21 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
+from engine_figures import best_rate
 from setting import DEFAULT, Case, Figure
+from torch import Tensor
 
 import app
 from mecharule_ops.engine import rounding
-from mecharule_ops.loading import generation
+from mecharule_ops.loading import generation, products
+from mecharule_ops.loading.model_names import load
 from mecharule_ops.passes import clean
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.replacement import statistics
@@ -35,8 +39,9 @@ TRIAL = (
 
 
 def a_whole_run(case: Case = DEFAULT, options: Sequence[str] = TRIAL) -> Iterator[Figure]:
-    """Peak memory and CPU seconds of `make run` on fewer records, and its clean passes a record of the slices."""
+    """Peak memory and time of `make run` on fewer records, over that of its matrix products, and its clean passes."""
     command = [sys.executable, __file__, "run", "arithmetic", "-m", case.model, *options]
+    began = time.perf_counter()
     with TemporaryDirectory() as folder:
         command += ["--device", case.device, "--dtype", case.dtype, "--yes", "--display", "none"]
         process = subprocess.Popen(
@@ -47,16 +52,20 @@ def a_whole_run(case: Case = DEFAULT, options: Sequence[str] = TRIAL) -> Iterato
         _, status, used = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"expected the run to end, got {os.waitstatus_to_exitcode(status)}: {said[-300:]}")
-    passes = json.loads(said.splitlines()[-1])
+    taken, (passes, work) = time.perf_counter() - began, json.loads(said.splitlines()[-1])
+    peak = best_rate(load(case.model, case.device, case.dtype))
     yield Figure("peak memory of a run", used.ru_maxrss / 1e6, "GB", case.goal("≤ 2.5 GB"))
     yield Figure("clean passes a record of the slices", passes, "", case.goal("≤ 2"))
+    above, note = taken * peak / work, f"{work / 1e12:.1f} TFLOP, {peak / 1e9:.0f} GFLOP/s peak"
+    yield Figure("a run over its products at the matrix peak", above, "×", case.goal("≤ 1.9 ×"), note)
     yield Figure("CPU seconds of a run", used.ru_utime + used.ru_stime, "s")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The program's exit code; prints how many clean passes each record of its run's slices had, on average."""
-    passed = Counter[tuple[int, ...]]()
-    of_spans, of_prompts = clean.clean_pass, generation._decoded
+    """The program's exit code; prints how many clean passes each record of its run's slices had, on average, and the
+    operations of matrix products."""
+    passed, done = Counter[tuple[int, ...]](), Counter[str]()
+    of_spans, of_prompts, of_weights = clean.clean_pass, generation._decoded, products._product
 
     def over_spans(subject: Any, spans: Sequence[Span], *rest: Any) -> Any:
         passed.update(span.prompt for span in spans)
@@ -66,6 +75,11 @@ def main(arguments: Sequence[str]) -> int:
         passed.update(prompts)
         return of_prompts(model, norm, shared, prompts, *rest)
 
+    def over_weights(hidden: Tensor, weight: Tensor, *rest: Any) -> Tensor:
+        done["operations"] += 2 * hidden.numel() * len(weight)
+        return of_weights(hidden, weight, *rest)
+
+    patch.object(products, "_product", over_weights).start()
     for module in (clean, rounding, statistics):
         patch.object(module, "clean_pass", over_spans).start()
     patch.object(generation, "_decoded", over_prompts).start()
@@ -75,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
         run = Run(store)
         places = [place for regime in run.regimes for place in run.slices(regime).positions]
         prompts = run.subject.encode([run.records[place].example.prompt for place in places])
-    print(sum(passed[prompt] for prompt in prompts) / len(prompts))
+    print([sum(passed[prompt] for prompt in prompts) / len(prompts), done["operations"]])
     return code
 
 

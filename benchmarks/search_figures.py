@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from engine_figures import ZERO, searched
@@ -21,11 +20,6 @@ from mecharule_ops.types import Basis, Intervention, Neuron
 
 MASSIVE = {"m10.507", "m0.308", "m13.247"}
 """The massive-activation channels of SmolLM2 that flip most when they are set to zero."""
-CUT = (
-    *("--basis", "attn_head", "--budget", "60", "--set", "controls_for=0", "--set", "anchor_for=0"),
-    *("--set", "audit=0", "--set", "records=700"),
-)
-"""Options of a run that ends after 60 group ablations."""
 
 
 def exhaustive_tiny(case: Case = DEFAULT) -> Iterator[Figure]:
@@ -82,20 +76,6 @@ def rules() -> Iterator[Figure]:
     right = columns["a"] + columns["b"] < 300
     taken = seconds(lambda: build_table(texts, columns, right, np.ones(10_000, bool)))
     yield Figure(f"predicate table, 10,000 records × {len(texts)} texts", taken, "s", "≤ 10 s")
-
-
-def whole_run(case: Case = DEFAULT, options: Sequence[str] = CUT) -> Iterator[Figure]:
-    """A run of the command cut to 60 group ablations, by the engine and by the plain path: wall clock of each."""
-    with TemporaryDirectory() as ours_in, TemporaryDirectory() as theirs_in:
-        ours = wall_clock(case, [*options, "--set", "engine=fast"], Path(ours_in))
-        theirs = wall_clock(case, [*options, "--set", "engine=plain"], Path(theirs_in))
-    yield Figure(
-        "a run over the same run by the plain path",
-        ours / theirs,
-        "",
-        case.goal("≤ 0.40"),
-        f"{ours:.0f} s, {theirs:.0f} s",
-    )
 
 
 def wall_clock(case: Case, options: Sequence[str], runs: Path) -> float:
