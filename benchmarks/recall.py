@@ -1,11 +1,11 @@
 """What each option of the search finds and costs, against testing every unit alone; on real models.
 
-One line a search setting: τ-agonists found of those that brute force finds on the same slices (by point estimate, in
-all and from .3 up; by upper bound, all), groups asked, and example-forwards as a share of brute force's. The last lines
-search nothing: in order of the norm of what they write, as many units alone as `guided`'s forwards pay for; and what a
-cap M on the units that attribution ranks would keep. Every outcome is kept in a run file a case, so that a second
-start asks nothing twice. `--write` keeps the lines of the cases and searches that were run beside those of earlier
-starts, and makes page and table anew from all of them.
+One line a search setting: τ-agonists found of those that brute force finds on the same slices (by point estimate; by
+upper bound), groups asked, and example-forwards as a share of brute force's. The last lines search nothing: in order
+of the norm of what they write, as many units alone as `guided`'s forwards pay for; and what a cap M on the units that
+attribution ranks would keep. Every outcome is kept in a run file a case, so that a second start asks nothing twice.
+`--write` keeps the lines of the cases and searches that were run beside those of earlier starts, and makes page and
+table anew from all of them.
 
     python benchmarks/recall.py [CASE …] [--only SEARCH …] [--runs FOLDER] [--write]
 """
@@ -49,7 +49,6 @@ WRITE_NORM = "write norm"
 """Units tested alone in order of the norm of what they write to the residual stream, at no higher cost than guided."""
 CAPS = {"first half by attribution": 2, "first quarter by attribution": 4}
 """What Stage 3 keeps under a cap M of that part of the units, tested alone."""
-STRONG = 0.3
 """From this strength up every agonist shall be found."""
 
 
@@ -73,8 +72,6 @@ class Line:
     units: int
     agonists: int
     found: int
-    strong: int
-    strong_found: int
     localized: int
     localized_found: int
     groups: int
@@ -200,7 +197,6 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
     regime, basis = bench.case.regime, bench.case.basis
     truth = brute_force(bench)
     reach = {unit for unit, estimate in truth.items() if estimate.reaches(settings.tau)}
-    strong = {unit for unit in reach if truth[unit].reaches(STRONG)}
     open_ = {
         unit
         for unit, estimate in truth.items()
@@ -216,8 +212,6 @@ def measured(name: str, bench: Bench, only: Sequence[str] = ()) -> list[Line]:
             units=len(truth),
             agonists=len(reach),
             found=len(found & reach),
-            strong=len(strong),
-            strong_found=len(found & strong),
             localized=len(open_),
             localized_found=len(found & open_),
             groups=groups,
@@ -277,10 +271,7 @@ def over_seeds(lines: Sequence[Line]) -> list[Line]:
     same: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in lines:
         same[line.case.split(" seed ")[0], line.search].append(line)
-    counts = (
-        *("units", "agonists", "found", "strong", "strong_found", "localized", "localized_found"),
-        *("groups", "alone"),
-    )
+    counts = (*("units", "agonists", "found", "localized", "localized_found"), *("groups", "alone"))
     return [
         Line(
             case=f"{case}, {len(rows)} seeds" if len(rows) > 1 else case,

@@ -76,8 +76,8 @@ AT_SCALE = (
         "train-chosen; permuted",
         "test-chosen; same",
     ),
-    "`+ − × ÷` of 0–299, four-shot. Localized: not ruled out, which of few examples a slice are most units. Rules: "
-    "anchored units of MCC ≥ .70.\n\n"
+    "`+ − × ÷` of 0–299, four-shot; HANS likewise, over the whole prompt. Localized: not ruled out, which of few "
+    "examples a slice are most units. Rules: anchored units of MCC ≥ .70.\n\n"
     "The paper's own: [experiments.md](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}
@@ -149,9 +149,8 @@ def page(
         "\n".join(markdown(header, lines, right=False)),
         note,
         "## How it was made",
-        f"`{command.strip()}`: {plural(len(distinct), 'run')} of {found[0].task} on "
-        f"{' and '.join(models.values())}, {records} records each, "
-        f"{minutes:.0f} minutes.",
+        f"`{command.strip()}`: {plural(len(distinct), 'run')} of {' and '.join({one.task: None for one in found})} on "
+        f"{' and '.join(models.values())}, {records} records each, {minutes:.0f} minutes.",
         *([TRAINED] * any(one.model == BUNDLED for one in found)),
         f"Tables: {', '.join(f'[{name}](tables/{name}.csv)' for name in tables)}.",
     ]

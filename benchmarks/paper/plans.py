@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.slices import E1Condition
+from mecharule_ops.tasks.task_names import settings_for
 from mecharule_ops.types import Baseline, Basis
 
 MAIN = "main"
@@ -46,8 +47,15 @@ SCALE: Mapping[str, Mapping[str, object]] = {
     "attn_head, mean-positional": _EACH_HEAD,
     "mlp_out, mean-positional": _AUDITED,
     "mlp_out, slot0": {**_AUDITED, "baseline": Baseline.SLOT0},
+    "attn_head, HANS": {
+        **_AUDITED,
+        "task": "hans",
+        "task_settings": settings_for("hans", "smollm2-135m"),
+        "bases": (Basis.ATTN_HEAD,),
+        "phase": "whole",
+    },
 }
-"""The paper's four operators on a model of 0.5 B and more, whose heads are 336."""
+"""The paper's four operators, and HANS over the whole prompt, on a model of 0.5 B and more, whose heads are 336."""
 
 
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
