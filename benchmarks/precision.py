@@ -1,7 +1,7 @@
-"""Outcomes of weights in bfloat16 against float32 on the same weights: how many differ, how many are decided again.
+"""Outcomes by products of the change against float32 on the same weights: how many differ, or are decided again.
 
-`python benchmarks/precision.py [MODEL] [GROUPS] [RECORDS]` ablates random groups of one to eight MLP writes, and of
-one head, both ways. It exits with 1 when any outcome differs.
+`python benchmarks/precision.py [MODEL] [GROUPS] [RECORDS] [DTYPE]` ablates random groups of one to eight MLP writes,
+and of one head, both ways. It exits with 1 when any outcome differs.
 """
 
 import sys
@@ -40,7 +40,7 @@ class Compared:
 
 def compared(case: Case, groups: int) -> Iterator[Compared]:
     """Random groups on the case's records for MLP writes and heads; nothing where products of the change do not pay."""
-    subject = load(case.model, case.device, "bfloat16")
+    subject = load(case.model, case.device, case.dtype)
     if not multiplies_changes(subject):
         return
     task, rng = task_of(make_config(model=case.model)), np.random.default_rng(0)
@@ -76,17 +76,17 @@ def compared(case: Case, groups: int) -> Iterator[Compared]:
 def precision(case: Case, groups: int = 60) -> Iterator[Figure]:
     """Outcomes of weights in bfloat16 against float32 on the same weights: how many differ, are decided again, cost."""
     for one in compared(replace(case, records=min(case.records, 64)), groups):
-        of = f"in bfloat16, {case.model} {one.basis}"
+        of = f"in {case.dtype}, {case.model} {one.basis}"
         note = f"of {one.outcomes:,}"
         yield Figure(f"outcomes that differ {of}", one.differ, "", "0", note)
         yield Figure(f"share decided again {of}", one.again / one.outcomes, "", "≤ 0.05", note)
         yield Figure(f"time over float32 products {of}", one.time, "", "≤ 0.70", note)
 
 
-def main(model: str = "arith-tiny", groups: str = "200", records: str = "64") -> int:
+def main(model: str = "arith-tiny", groups: str = "200", records: str = "64", dtype: str = "bfloat16") -> int:
     """Prints a line for each basis; the number of outcomes that differ decides the exit code."""
     worst = -1
-    for one in compared(Case(model=model, records=int(records)), int(groups)):
+    for one in compared(Case(model=model, dtype=dtype, records=int(records)), int(groups)):
         worst = max(worst, one.differ)
         print(
             f"{model} {one.basis}: {one.differ} of {one.outcomes:,} outcomes differ, {one.again:,} decided again "
@@ -94,7 +94,9 @@ def main(model: str = "arith-tiny", groups: str = "200", records: str = "64") ->
             f"slope {one.slope:.2g}"
         )
     if worst < 0:
-        print("this processor has no instructions for bfloat16 matrices: every product is in float32 anyway")
+        print(
+            "every product is in float32 anyway: the model is narrow, or the processor knows no bfloat16 matrices"
+        )
     return int(worst > 0)
 
 
