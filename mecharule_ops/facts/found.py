@@ -84,10 +84,11 @@ def when_line(findings: Findings) -> str:
     when = rules.when_told(first.account, first.rule, first.neuron, findings.run)
     known = [unit.account for unit in others if unit.account]
     told = sum(rules.when_in_short(one) != rules.OPEN for one in known)
-    asked = f", {len(known):,} asked" if len(known) < len(others) else ""
+    asked = f" ({len(known):,} asked)" if len(known) < len(others) else ""
     parts = {"told": told or "none", "others": len(others), "is": "is" if told else "is not", "asked": asked}
-    more = [fact.said(f"when.others.{min(len(others), 2)}", **parts)] if known else []
-    return ". ".join([f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}", *more]) + "."
+    more = fact.said(f"when.others.{min(len(others), 2)}", **parts) if known else ""
+    strongest = f"{first.neuron}, the strongest: {when[:1].lower()}{when[1:]}"
+    return ". ".join(filter(None, [strongest, more, rules.shown_of_all(findings)])) + "."
 
 
 def sure_line(findings: Findings) -> str:

@@ -93,13 +93,13 @@ class Changes:
 
     copies: int
     last: tuple[Tensor, Tensor] | None = None
-    """What was multiplied last, and its change in a low type: several matrices read the same."""
+    """What was multiplied last, and its change in bfloat16: several matrices read the same."""
 
-    def of(self, hidden: Tensor, dtype: torch.dtype) -> Float[Tensor, "record copy position channel"]:
+    def of(self, hidden: Tensor) -> Float[Tensor, "record copy position channel"]:
         """Of the copies behind the first x − x₀."""
         if self.last is None or self.last[0] is not hidden:
             split = hidden.unflatten(1, (self.copies, -1))
-            self.last = hidden, (split[:, 1:] - split[:, :1]).to(dtype)
+            self.last = hidden, (split[:, 1:] - split[:, :1]).bfloat16()
         return self.last[1]
 
 
@@ -146,10 +146,9 @@ def _multiplied(module: nn.Module, hidden: Tensor) -> Tensor:
     if changes is None or hidden.dim() != 3:
         return linear(hidden, weight.float(), bias)
     clean = linear(hidden[:, : hidden.shape[1] // changes.copies].contiguous(), weight.float(), bias)[:, None]
-    low = weight if weight.dtype in LOW else weight.bfloat16()
     output = clean.new_empty((len(hidden), changes.copies, *clean.shape[2:]))
     output[:, :1] = clean
-    torch.add(nn.functional.linear(changes.of(hidden, low.dtype), low), clean, out=output[:, 1:])
+    torch.add(nn.functional.linear(changes.of(hidden), weight.bfloat16()), clean, out=output[:, 1:])
     return output.flatten(1, 2)
 
 

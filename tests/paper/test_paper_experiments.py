@@ -179,10 +179,10 @@ def test_the_published_page_has_each_count_beside_chance(tmp_path: Path) -> None
     assert page.count("\n| ") <= 2 + 12
     assert f"| {plans.HEADS}: chosen on train, by ours | 1 of 2 (median .54) |" in page
     assert (
-        f"| {plans.LAYER}, `slot0`: HQ-T over both regimes | 2 of 2 (median .80) | 2 of 2 (median .75) |"
+        f"| {plans.LAYER}, `slot0`: test-chosen over both regimes | 2 of 2 (median .80) | 2 of 2 (median .75) |"
         in page
     )
-    assert "| the same, chosen on train, of those that break 90 % | 0 of 1 (median 0.00) |" in page
+    assert "chosen on train but for the target, of those that break 90 % | 0 of 1 (median 0.00) |" in page
 
 
 def test_the_page_of_scale_has_a_row_a_search_and_overlap_beside_chance(tmp_path: Path) -> None:
