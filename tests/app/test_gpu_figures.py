@@ -28,7 +28,7 @@ REFUSED = {
     ("--device", "cpu", "--quick", "--only", "nothing"): (
         2,
         "expected sections of: run, evaluation, decided, matrix-peak, matrix-peak-bfloat16, "
-        "precision, exhaustive-tiny, search, whole-run, loading; got nothing",
+        "precision, exhaustive-tiny, search, loading; got nothing",
     ),
 }
 """Command lines, the exit code of each and all that it says. A section that is added is added to a test below."""
@@ -77,10 +77,7 @@ def test_what_is_measured_in_one_process_runs_on_the_processor(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_what_is_measured_in_processes_of_its_own_runs_on_the_processor(tmp_path: Path) -> None:
-    """A whole run and its plan, a run by either path, and the peak of loading."""
-    figures = figures_of(tmp_path / "gpu.json", "run", "whole-run", "loading")
-    for start in (
-        *("a whole run of arith-tiny", "a run over the same run by the plain path"),
-        "peak of loading float32 as bfloat16",
-    ):
+    """A whole run, and the peak of loading."""
+    figures = figures_of(tmp_path / "gpu.json", "run", "loading")
+    for start in ("a whole run of arith-tiny", "peak of loading float32 as bfloat16"):
         assert any(name.startswith(start) for name in figures), start
