@@ -38,7 +38,7 @@ def loading(case: Case = DEFAULT, kinds: Sequence[tuple[str, str]] = KINDS) -> I
                 weights = found["weights"]
                 note = f"{weights / 1e6:.0f} MB of weights, {shards} shards"
                 label = f"peak of loading {stored} as {dtype}, over the weights"
-                yield Figure(label, found["peak"] / weights, "×", "≤ 1.2 ×", note)
+                yield Figure(label, found["peak"] / weights, "×", note=note)
 
 
 def saved_in_shards(model: str, dtype: str, folder: Path) -> int:

@@ -256,12 +256,11 @@ def scale(runs: Runs) -> Shown:
         good = {name: sum(one.get(name, 0) >= THRESHOLD for one in run.chosen[regime]) for name in SCORES}
         rules = [f"{good[how]}; {good[how + PERMUTED]}" for how in CHOSEN[:2]]
         layers = Counter(agonist.neuron.layer for agonist in search.agonists)
-        most = ", ".join(f"{layer} ({count})" for layer, count in layers.most_common(3))
+        most = ", ".join(f"{layer} ({count})" for layer, count in layers.most_common(2))
         together = _together(search)
-        missed = missed_words(run.findings, search).partition(" of those that")[0]
-        localized = (
-            f"{len(search.agonists)}, at τ {len(search.tau_agonists)}, anchored {len(run.chosen[regime])}"
-        )
+        rarer = missed_words(run.findings, search).partition("rarer than ")[2].partition(" (")[0]
+        missed = rarer or "each tested"
+        localized = f"{len(search.agonists)}; {len(search.tau_agonists)}"
         lines.append((f"{label}, {regime.arrow}", localized, missed, most, together, *rules))
     pairs = [
         (one, other, shared_units(a, b), len(a.agonists) * len(b.agonists) / a.cost.candidates)
@@ -274,9 +273,9 @@ def scale(runs: Runs) -> Shown:
         for one, other, both, chance in pairs
     ]
     told = [
-        f"{named[one]} and {named[other]} {both.count} of {both.n} ({chance:.2g} by chance)"
+        f"{one[0]} {both.count} of {both.n} ({chance:.2g} by chance)"
         for one, other, both, chance in pairs
-        if one[0] == other[0] or one[1] is other[1]
+        if one[0] == other[0]
     ]
     left = "; ".join(label for label in SCALE if label not in runs)
     not_run = f" Not run: {left}." if left else ""
@@ -288,7 +287,7 @@ def scale(runs: Runs) -> Shown:
     return Shown(
         tables={"units": units, "shared": shared},
         lines=lines,
-        says=f"Localized units shared: {'; '.join(told)}.{not_run}",
+        says=f"Localized in both directions: {'; '.join(told)}.{not_run}",
     )
 
 
