@@ -231,10 +231,11 @@ def page(kept: Mapping[str, Part]) -> Iterator[str]:
         "either half agree; told from .5 on. Intervals are 95 %."
     )
     driven = [unit for part in cases.values() for unit in part["units"] if unit["drive"]]
+    permuted = short(max((unit["drive"]["permuted"]["auc"] for unit in driven), default=0.0))
     yield (
         "The drive, what a unit lowers the lead by on any prompt, ranked by at most five terms: AUC for the upper "
-        "third of held-out prompts (permuted once: no term). Of what trees know above .5 the terms keep "
-        f"{short(median_kept(driven))} in the median."
+        "third of held-out prompts. Of what trees know above .5 the terms keep "
+        f"{short(median_kept(driven))} in the median; permuted once, AUC is {permuted} at most."
     )
     yield "\n".join(markdown(("unit", *DRIVE), [drive_row(unit) for unit in driven], right=False))
     yield "## How it was made"
@@ -282,13 +283,13 @@ def checks(kept: Mapping[str, Part]) -> Iterator[str]:
         )
         yield (
             "Planted rules of two clauses of two literals, 10 % of the labels turned, on tables that no tuning saw, "
-            f"exactly recovered: {found} (of 20 all is at least 86 %)."
+            f"exactly recovered: {found}."
         )
 
 
 def row_of(unit: Mapping[str, Any]) -> tuple[str, ...]:
     """Cells of the page's table."""
-    mark = " =" if unit["nothing_above"] else " ∅" if unit["blind"] else ""
+    mark = " (arithmetic)" if unit["nothing_above"] else " (blind)" if unit["blind"] else ""
     rate = unit["base rate"]
     return (
         unit["unit"],
@@ -306,7 +307,7 @@ def row_of(unit: Mapping[str, Any]) -> tuple[str, ...]:
 def rule_cell(unit: Mapping[str, Any]) -> str:
     """The learned input rule's."""
     rule = unit["input rule"]
-    return f"{cell(rule)}{'' if unit.get('shown', True) else ' †'}" if rule else "none learned"
+    return f"{cell(rule)}{'' if unit.get('shown', True) else ' (not shown)'}" if rule else "none learned"
 
 
 def cell(found: Mapping[str, float] | None) -> str:

@@ -74,7 +74,7 @@ def compared(case: Case, groups: int) -> Iterator[Compared]:
 
 
 def precision(case: Case, groups: int = 60) -> Iterator[Figure]:
-    """Outcomes of weights in bfloat16 against float32 on the same weights: how many differ, are decided again, cost."""
+    """Outcomes by products of the change against float32: how many differ, are decided again, cost."""
     for one in compared(replace(case, records=min(case.records, 64)), groups):
         of = f"in {case.dtype}, {case.model} {one.basis}"
         note = f"of {one.outcomes:,}"
@@ -94,9 +94,7 @@ def main(model: str = "arith-tiny", groups: str = "200", records: str = "64", dt
             f"slope {one.slope:.2g}"
         )
     if worst < 0:
-        print(
-            "every product is in float32 anyway: the model is narrow, or the processor knows no bfloat16 matrices"
-        )
+        print("every product is in float32: those of the change would not pay for this model and device")
     return int(worst > 0)
 
 

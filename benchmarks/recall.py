@@ -49,7 +49,6 @@ WRITE_NORM = "write norm"
 """Units tested alone in order of the norm of what they write to the residual stream, at no higher cost than guided."""
 CAPS = {"first half by attribution": 2, "first quarter by attribution": 4}
 """What Stage 3 keeps under a cap M of that part of the units, tested alone."""
-"""From this strength up every agonist shall be found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ TRIAL = (
 
 
 def a_whole_run(case: Case = DEFAULT, options: Sequence[str] = TRIAL) -> Iterator[Figure]:
-    """Peak memory and time of `make run` on fewer records, over that of its matrix products, and its clean passes."""
+    """Peak memory and time of `make run` on fewer records, over that of its float32 products, and its clean passes."""
     command = [sys.executable, __file__, "run", "arithmetic", "-m", case.model, *options]
     began = time.perf_counter()
     with TemporaryDirectory() as folder:

@@ -69,15 +69,15 @@ AT_SCALE = (
     "The paper's task at scale",
     (
         "search",
-        "localized; at τ",
+        "localized; at τ; anchored",
         "others rarer than",
         "most in layers",
         "together (random)",
         "train-chosen; permuted",
         "test-chosen; permuted",
     ),
-    "`+ − × ÷` of 0–299, four-shot; HANS likewise, over the whole prompt. Localized: not ruled out, for which one "
-    "flip of 16 suffices. Rules: of eight units those of MCC ≥ .70.\n\n"
+    "`+ − × ÷` of 0–299, four-shot. Localized: not ruled out; in slices of few examples one flip can be enough. Rules: "
+    "anchored units of MCC ≥ .70.\n\n"
     "The paper's own: [experiments.md](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}

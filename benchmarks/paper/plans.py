@@ -47,7 +47,7 @@ SCALE: Mapping[str, Mapping[str, object]] = {
     "attn_head, mean-positional": _EACH_HEAD,
     "mlp_out, mean-positional": _AUDITED,
     "mlp_out, slot0": {**_AUDITED, "baseline": Baseline.SLOT0},
-    "attn_head, HANS": {
+    "attn_head, HANS, whole prompt": {
         **_AUDITED,
         "task": "hans",
         "task_settings": settings_for("hans", "smollm2-135m"),

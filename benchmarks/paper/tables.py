@@ -259,8 +259,8 @@ def scale(runs: Runs) -> Shown:
         most = ", ".join(f"{layer} ({count})" for layer, count in layers.most_common(2))
         together = _together(search)
         rarer = missed_words(run.findings, search).partition("rarer than ")[2].partition(" (")[0]
-        missed = rarer or "each tested"
-        localized = f"{len(search.agonists)}; {len(search.tau_agonists)}"
+        missed = rarer or ("–" if search.untested else "each tested")
+        localized = f"{len(search.agonists)}; {len(search.tau_agonists)}; {len(run.chosen[regime])}"
         lines.append((f"{label}, {regime.arrow}", localized, missed, most, together, *rules))
     pairs = [
         (one, other, shared_units(a, b), len(a.agonists) * len(b.agonists) / a.cost.candidates)

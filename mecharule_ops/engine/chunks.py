@@ -45,8 +45,7 @@ class Chunk:
     @property
     def bytes(self) -> int:
         """Memory held between calls, layouts left out."""
-        sites = sum(site.nbytes for site in self.sites.values())
-        return self.clean.bytes + self.near.bytes + sites
+        return self.clean.bytes + self.near.bytes + sum(site.nbytes for site in self.sites.values())
 
     def layout(self, blocks: forward.Blocks, copies: int) -> forward.BlockCalls:
         """The blocks bound to `copies` copies of the spans."""

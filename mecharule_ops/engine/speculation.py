@@ -32,6 +32,9 @@ from mecharule_ops.passes.intervention import Units
 from mecharule_ops.passes.spans import Span
 from mecharule_ops.replacement.baselines import ReplacementTable
 
+FEWEST = 3
+"""Groups at once from which products of their change pay for the clean copy beside them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Verified:
@@ -72,7 +75,7 @@ class GroupLeads:
 class Speculation:
     """Verifies chunks of records under groups of one intervention.
 
-    With a `slope`, products are those of the change, in the type of the model's weights, and a row is fed again in
+    With a `slope`, products for `FEWEST` groups or more are those of the change in bfloat16, and a row is fed again in
     float32 when a token that settles it has a lead below `slope` × how far the ablation moved its hidden state.
     """
 
@@ -144,7 +147,7 @@ class Speculation:
         self, chunk: Chunk, groups: Sequence[Collection[types.Neuron]], held: Sequence[HeldUnits]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(greedy tokens, margins, whether in doubt) `[record, token, group]`; −1, ∞, False past a record's end."""
-        slope = None if held else self._slope
+        slope = None if held or len(groups) < FEWEST else self._slope
         found = self.leads(chunk, groups, held, of_change=slope is not None)
         shape = (*chunk.targets.shape, len(groups))
         tokens, margins = np.full(shape, -1), np.full(shape, np.inf, np.float32)

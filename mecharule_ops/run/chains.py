@@ -61,11 +61,11 @@ def chain_plan(
     """Found units above the unit, one by one and together; heads, MLPs and everything above; with `layers` each MLP.
 
     Found are the τ-agonists of every basis in this regime, the shown first, `MOST` of them, then localized units while
-    there is room; `held` stand in their place. The model is not loaded.
+    there is room; `held` stand in their place, however many. The model is not loaded.
     """
-    found = found_units(findings, unit, regime) if held is None else list(held)
+    found, most = (found_units(findings, unit, regime), MOST) if held is None else (held, None)
     known = findings.unit(unit, regime)
-    higher = [other for other in found if is_above(unit, other)][:MOST]
+    higher = [other for other in found if is_above(unit, other)][:most]
     holds: list[Hold] = [*higher]
     if len(higher) > 1:
         holds.append(Together(tuple(higher)))
@@ -78,7 +78,7 @@ def chain_plan(
         holds += [HeldLayer(Basis.MLP_OUT, layer) for layer in mlps] if layers else []
     else:
         notes.append(f"nothing lies above {unit}: its whole effect is direct")
-    partners = tuple(other for other in found if other.basis is unit.basis)[:MOST]
+    partners = tuple(other for other in found if other.basis is unit.basis)[:most]
     if not partners:
         notes.append("no other unit of its basis was found, so it has no pairs")
     return ChainPlan(

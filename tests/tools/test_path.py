@@ -91,22 +91,22 @@ def test_it_is_measured_once(ask: Ask, unit: Neuron, chain: Chain) -> None:
     """A second asking costs nothing and cites the certificates."""
     given = {"parts": "chain", "neuron": str(unit)}
     assert ask("explain", **given, estimate=True).text == "price: nothing, it is stored"
-    first = ask("explain", **given)
-    json.dumps(first.as_json, allow_nan=False)
+    json.dumps((first := ask("explain", **given)).as_json, allow_nan=False)
     assert {one.key: one.sources for one in first.facts}[f"unit.{unit}.chain.through"] == (
         f"c:{chain.mediation_certificate}",
     )
 
 
 def test_named_units_are_held_in_place_of_the_found_ones(ask: Ask, unit: Neuron, chain: Chain) -> None:
-    """Those that the chain holds already cost nothing; another one is measured, and kept."""
+    """Those that the chain holds already cost nothing; others are measured, however many, and kept."""
     given = {"parts": "chain", "neuron": str(unit)}
     held = str(next(one.hold for one in chain.mediation.through if isinstance(one.hold, Neuron)))
     assert "nothing" in ask("explain", **given, hold=held, estimate=True).text
-    assert "ablated completions" in ask("explain", **given, hold="m1.0", estimate=True).text
-    through: Any = ask("explain", **given, hold="m1.0").as_json[f"unit.{unit}.chain.through"]
-    assert {one["held"] for one in through["through"]} >= {"m1.0", "above"}
-    assert "nothing" in ask("explain", **given, hold="m1.0", estimate=True).text
+    four = "m1.0,m1.1,m1.2,m1.3"
+    assert "ablated completions" in ask("explain", **given, hold=four, estimate=True).text
+    through: Any = ask("explain", **given, hold=four).as_json[f"unit.{unit}.chain.through"]
+    assert {one["held"] for one in through["through"]} >= {*four.split(","), "above"}
+    assert "nothing" in ask("explain", **given, hold=four, estimate=True).text
     with pytest.raises(UsageError, match="expected other units"):
         ask("explain", **given, hold=str(unit))
 
