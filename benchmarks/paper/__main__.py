@@ -71,13 +71,15 @@ AT_SCALE = (
         "search",
         "localized; at τ; anchored",
         "others rarer than",
+        "recall at τ, at least; cost",
         "most in layers",
         "together (random)",
         "train-chosen; permuted",
         "test-chosen; permuted",
     ),
-    "`+ − × ÷` of 0–299, four-shot. Localized: not ruled out; in slices of few examples one flip can be enough. Rules: "
-    "anchored units of MCC ≥ .70.\n\n"
+    "`+ − × ÷` of 0–299, four-shot. Localized: not ruled out; in slices of few examples one flip can be enough. "
+    "Recall: of units that flip τ = 20 % of a slice, 95 % sure by those drawn at random; cost: forwards, of those of "
+    "every unit alone. Rules: anchored units of MCC ≥ .70.\n\n"
     "The paper's own: [experiments.md](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}

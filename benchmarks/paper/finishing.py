@@ -60,8 +60,10 @@ def finished(
 
 
 def _key(config: RunConfig) -> str:
-    """Whatever the order of the task's settings, which a run file sorts."""
-    return json.dumps(config.model_dump(mode="json"), sort_keys=True)
+    """Whatever the order of the task's settings, and without the hash of its texts, both of which a run file adds."""
+    settings = config.model_dump(mode="json")
+    settings["task_settings"].pop("content", None)
+    return json.dumps(settings, sort_keys=True)
 
 
 def stored(folder: Path) -> dict[str, Path]:

@@ -43,10 +43,12 @@ _EACH_HEAD = {
 }
 _EACH_HEAD |= {"records": 400, "slice_size": 32, "anchor_for": 16, "controls_for": 0}
 _AUDITED = {**_EACH_HEAD, "bases": (Basis.MLP_OUT,), "rest": "audited", "audit": 64}
+_DRAWN = {**_AUDITED, "baseline": Baseline.SLOT0, "audit": 1500}
 SCALE: Mapping[str, Mapping[str, object]] = {
     "attn_head, mean-positional": _EACH_HEAD,
     "mlp_out, mean-positional": _AUDITED,
-    "mlp_out, slot0": {**_AUDITED, "baseline": Baseline.SLOT0},
+    "mlp_out, slot0": _DRAWN,
+    "mlp_out, slot0, Algorithm 1": {**_DRAWN, "search": "cha", "parity": True},
     "attn_head, HANS, whole prompt": {
         **_AUDITED,
         "task": "hans",

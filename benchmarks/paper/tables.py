@@ -14,7 +14,7 @@ import numpy as np
 
 from mecharule_ops.facts.rules import short
 from mecharule_ops.facts.searches import missed_words
-from mecharule_ops.findings.counts import jaccard
+from mecharule_ops.findings.counts import floored, jaccard
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.rules.families import CHOSEN, PERMUTED, THRESHOLD, is_hq, is_hq_test
 from mecharule_ops.types import Baseline, FlipCount, Regime, Share
@@ -27,6 +27,8 @@ Rows = Sequence[Row]
 REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
 THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
 """MCC from which rules are counted in experiment E1."""
+TIERS = (0.2, 0.4, 0.6, 0.8)
+"""Shares of a slice that a unit flips, of which recall at scale is told."""
 SCORES = [f"{how}{null}" for how in CHOSEN for null in ("", PERMUTED)]
 """By which records a rule's combination is chosen, each beside the same with flips permuted over records."""
 LEARNED = (
@@ -261,7 +263,10 @@ def scale(runs: Runs) -> Shown:
         rarer = missed_words(run.findings, search).partition("rarer than ")[2].partition(" (")[0]
         missed = rarer or ("–" if search.untested else "each tested")
         localized = f"{len(search.agonists)}; {len(search.tau_agonists)}; {len(run.chosen[regime])}"
-        lines.append((f"{label}, {regime.arrow}", localized, missed, most, together, *rules))
+        least, cost = recall(search, TIERS[0])["recall at least"], search.cost.share_of_exhaustive_forwards
+        share = "–" if math.isnan(least) else f"{100 * floored(least):g} %"
+        cost_of = f"{share}; {100 * cost:.1f} %"
+        lines.append((f"{label}, {regime.arrow}", localized, missed, cost_of, most, together, *rules))
     pairs = [
         (one, other, shared_units(a, b), len(a.agonists) * len(b.agonists) / a.cost.candidates)
         for (one, (_, a)), (other, (_, b)) in combinations(found.items(), 2)
@@ -284,11 +289,33 @@ def scale(runs: Runs) -> Shown:
         for (label, regime), (_, search) in found.items()
         for one in search.agonists
     ]
+    tiers = [
+        {"search": f"{label}, {regime.arrow}", **recall(search, tier)}
+        for (label, regime), (_, search) in found.items()
+        for tier in TIERS
+    ]
     return Shown(
-        tables={"units": units, "shared": shared},
+        tables={"units": units, "shared": shared, "recall": tiers},
         lines=lines,
         says=f"Localized in both directions: {'; '.join(told)}.{not_run}",
     )
+
+
+def recall(search: SearchOutcome, tier: float) -> dict[str, float]:
+    """Units that flip that share of a slice: found by the search, met by its audit alone, left at most (95 %); NaN
+    without an audit of what was not tested."""
+    audit, met = search.audit, {unit.neuron for unit in search.audit.found} if search.audit else set()
+    there = [each.neuron for each in search.agonists if each.estimate.reaches(tier)]
+    own = sum(unit not in met for unit in there)
+    left = audit.missed_at_most if audit else math.nan if search.untested else 0
+    return {
+        "flips at least": tier,
+        "found": own,
+        "drawn": audit.tested if audit else 0,
+        "met by the audit alone": len(there) - own,
+        "left at most": left,
+        "recall at least": own / (len(there) + left) if own else math.nan,
+    }
 
 
 def reach(scores: Sequence[float]) -> str:

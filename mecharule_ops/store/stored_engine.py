@@ -17,6 +17,9 @@ from mecharule_ops.engine.outcomes import Engine, Group, Outcomes
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_store import RunStore
 
+_KEPT_TOGETHER = 64
+"""Groups asked between two writes, which is what a kill loses at most: several full batches of a processor."""
+
 
 @dataclass(slots=True)
 class Cost:
@@ -64,7 +67,7 @@ class StoredEngine:
     ) -> Bool[np.ndarray, "group record"]:
         """Post-intervention labels, one row a group, one column an example position.
 
-        Cost: groups × examples example-forwards, less those stored; new ones are stored before this returns.
+        Cost: groups × examples example-forwards, less those stored; new ones are stored as they are made.
         """
         positions = np.asarray(examples, np.int64)
         ids, keys = self._ids[positions], [group_key(group) for group in groups]
@@ -81,10 +84,13 @@ class StoredEngine:
             columns = np.flatnonzero(~np.frombuffer(mask, bool))
             if self._engine is None:
                 self._engine = self._make_engine()
-            found = self._engine.evaluate([distinct[key] for key in some], positions[columns].tolist())
-            self._keep(some, ids[columns], found)
-            for key, row in zip(some, found.labels, strict=True):
-                labels[key][columns] = row
+            some.sort(key=lambda key: min(unit.layer for unit in distinct[key]))
+            for begin in range(0, len(some), _KEPT_TOGETHER):
+                part = some[begin : begin + _KEPT_TOGETHER]
+                found = self._engine.evaluate([distinct[key] for key in part], positions[columns].tolist())
+                self._keep(part, ids[columns], found)
+                for key, row in zip(part, found.labels, strict=True):
+                    labels[key][columns] = row
         return np.array([labels[key] for key in keys], bool).reshape(len(keys), len(ids))
 
     def _keep(self, keys: Sequence[str], ids: Int[np.ndarray, " record"], found: Outcomes) -> None:
