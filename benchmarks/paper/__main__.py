@@ -65,18 +65,11 @@ APART = (
     "That the paper's own counts have these causes is an inference: they come from other models, tasks and predicates. "
     "`mecharule run arithmetic -m qwen2-1.5b --published` would print every count beside the permuted one.",
 )
+_SEARCHES = "search|localized; at τ; anchored|others rarer than|recall at τ, at least; cost|most in layers|"
+_SEARCHES += "together (random)|train-chosen; permuted|test-chosen; permuted"
 AT_SCALE = (
     "The paper's task at scale",
-    (
-        "search",
-        "localized; at τ; anchored",
-        "others rarer than",
-        "recall at τ, at least; cost",
-        "most in layers",
-        "together (random)",
-        "train-chosen; permuted",
-        "test-chosen; permuted",
-    ),
+    tuple(_SEARCHES.split("|")),
     "`+ − × ÷` of 0–299, four-shot. Localized: not ruled out; in slices of few examples one flip can be enough. "
     "Recall: of units that flip τ = 20 % of a slice, 95 % sure by those drawn at random; cost: forwards, of those of "
     "every unit alone. Rules: anchored units of MCC ≥ .70.\n\n"

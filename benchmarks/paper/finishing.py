@@ -20,6 +20,7 @@ from mecharule_ops.predicates.cuts import evaluated
 from mecharule_ops.rules.ruleshap import DEFAULTS, PUBLISHED, chosen_scores
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import opened
+from mecharule_ops.run.outlook import settled
 from mecharule_ops.store.run_directory import SUFFIX
 from mecharule_ops.types import Regime
 
@@ -60,10 +61,8 @@ def finished(
 
 
 def _key(config: RunConfig) -> str:
-    """Whatever the order of the task's settings, and without the hash of its texts, both of which a run file adds."""
-    settings = config.model_dump(mode="json")
-    settings["task_settings"].pop("content", None)
-    return json.dumps(settings, sort_keys=True)
+    """Whatever the order of the task's settings, which a run file sorts, with what it adds to those of a table."""
+    return json.dumps(settled(config).model_dump(mode="json"), sort_keys=True)
 
 
 def stored(folder: Path) -> dict[str, Path]:

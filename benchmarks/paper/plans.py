@@ -1,6 +1,7 @@
 """The runs that each experiment needs: the settings that its conditions change, under every seed."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.slices import E1Condition
@@ -44,11 +45,16 @@ _EACH_HEAD = {
 _EACH_HEAD |= {"records": 400, "slice_size": 32, "anchor_for": 16, "controls_for": 0}
 _AUDITED = {**_EACH_HEAD, "bases": (Basis.MLP_OUT,), "rest": "audited", "audit": 64}
 _DRAWN = {**_AUDITED, "baseline": Baseline.SLOT0, "audit": 1500}
+REQUESTS = "harmbench_behaviors_text_all.csv"
+"""HarmBench's file of that name (MIT licence), put into the folder where the command is given; without it that
+condition is left out."""
+_CHAT = "<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
+_BEST_OF_2 = {"task_settings": {"requests": REQUESTS, "attempts": 2, "max_new_tokens": 40, "template": _CHAT}}
 SCALE: Mapping[str, Mapping[str, object]] = {
     "attn_head, mean-positional": _EACH_HEAD,
     "mlp_out, mean-positional": _AUDITED,
     "mlp_out, slot0": _DRAWN,
-    "mlp_out, slot0, Algorithm 1": {**_DRAWN, "search": "cha", "parity": True},
+    "mlp_out, slot0, CHA": {**_DRAWN, "search": "cha"},
     "attn_head, HANS, whole prompt": {
         **_AUDITED,
         "task": "hans",
@@ -56,8 +62,10 @@ SCALE: Mapping[str, Mapping[str, object]] = {
         "bases": (Basis.ATTN_HEAD,),
         "phase": "whole",
     },
+    "attn_head, jailbreaking": {**_AUDITED, "bases": (Basis.ATTN_HEAD,), "task": "jailbreak", **_BEST_OF_2},
 }
-"""The paper's four operators, and HANS over the whole prompt, on a model of 0.5 B and more, whose heads are 336."""
+"""The paper's four operators, HANS over the whole prompt, and Best-of-2 jailbreaking graded by how a completion begins,
+on a model of 0.5 B and more, whose heads are 336."""
 
 
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
@@ -81,4 +89,5 @@ def plan(
             for seed in range(1 if name in ("published", "scale") else seeds)
         ]
         for label, changes in CONDITIONS[name].items()
+        if changes.get("task") != "jailbreak" or Path(REQUESTS).is_file()
     }

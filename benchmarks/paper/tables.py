@@ -27,6 +27,7 @@ Rows = Sequence[Row]
 REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
 THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
 """MCC from which rules are counted in experiment E1."""
+RECALL = ("flips at least", "found", "drawn", "met by the audit alone", "left at most", "recall at least")
 TIERS = (0.2, 0.4, 0.6, 0.8)
 """Shares of a slice that a unit flips, of which recall at scale is told."""
 SCORES = [f"{how}{null}" for how in CHOSEN for null in ("", PERMUTED)]
@@ -285,15 +286,11 @@ def scale(runs: Runs) -> Shown:
     left = "; ".join(label for label in SCALE if label not in runs)
     not_run = f" Not run: {left}." if left else ""
     units = [
-        {"search": f"{label}, {regime.arrow}", "unit": str(one.neuron), "flips": one.estimate.strength}
-        for (label, regime), (_, search) in found.items()
+        {"search": named[of], "unit": str(one.neuron), "flips": one.estimate.strength}
+        for of, (_, search) in found.items()
         for one in search.agonists
     ]
-    tiers = [
-        {"search": f"{label}, {regime.arrow}", **recall(search, tier)}
-        for (label, regime), (_, search) in found.items()
-        for tier in TIERS
-    ]
+    tiers = [{"search": named[of], **recall(one, tier)} for of, (_, one) in found.items() for tier in TIERS]
     return Shown(
         tables={"units": units, "shared": shared, "recall": tiers},
         lines=lines,
@@ -308,14 +305,9 @@ def recall(search: SearchOutcome, tier: float) -> dict[str, float]:
     there = [each.neuron for each in search.agonists if each.estimate.reaches(tier)]
     own = sum(unit not in met for unit in there)
     left = audit.missed_at_most if audit else math.nan if search.untested else 0
-    return {
-        "flips at least": tier,
-        "found": own,
-        "drawn": audit.tested if audit else 0,
-        "met by the audit alone": len(there) - own,
-        "left at most": left,
-        "recall at least": own / (len(there) + left) if own else math.nan,
-    }
+    least = own / (len(there) + left) if there or left else math.nan
+    found = tier, own, audit.tested if audit else 0, len(there) - own, left, least
+    return dict(zip(RECALL, found, strict=True))
 
 
 def reach(scores: Sequence[float]) -> str:

@@ -29,10 +29,11 @@ Group = Collection[types.Neuron]
 class AblationEngine:
     """Evaluates `do(A)` on a subject for one task, intervention and set of records.
 
-    `rows` bounds how many positions are fed in one forward; by default it is chosen from free memory. Running
-    out of memory halves it and goes on. `should_stop` is asked before every forward. With a `slope` (see
-    `precision`) products are those of the change in bfloat16; every outcome is the float32 one all the same.
-    Engines over the same records share what is `clean`.
+    `rows` bounds how many positions are fed in one forward, but for clean ones of records kept together; by default it
+    is chosen from free memory. Running out of memory halves it and goes on. `should_stop` is asked before every
+    forward. With a `slope` (see `precision`) products are those of the change in bfloat16; every outcome is the float32
+    one all the same.
+    Engines over the same records, or more of them, share what is `clean`.
     """
 
     def __init__(
@@ -59,10 +60,11 @@ class AblationEngine:
         prompts = subject.encode([record.example.prompt for record in records])
         pool, phase, basis = {} if clean is None else clean, intervention.phase, intervention.basis
         of = phase, basis.row.last_write
-        if of not in pool:
+        if (before := pool.get(of)) is None or before.prompts != prompts:
             pool[of] = chunks.Chunks(subject, reader, prompts, phase, basis)
+            pool[of].take(before)
         self._chunks = pool[of]
-        self.clean = self._chunks.clean
+        self.clean, self.keep_together = self._chunks.clean, self._chunks.keep_together
         labels = np.array([record.label for record in records], dtype=bool)
         self._speculation = Speculation(subject, reader, self._chunks, labels, replacement, slope)
         self._rows = default_rows(subject) if rows is None else rows

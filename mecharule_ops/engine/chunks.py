@@ -4,23 +4,22 @@ Axes: record token; a chunk's records index the records given at construction.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mecharule_ops import plain_text
 from mecharule_ops.engine.settling import Reader
 from mecharule_ops.loading import generation, model
 from mecharule_ops.passes import batches, clean_passes, forward, greedy, intervention
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.spans import Span, first_offset, span_of
 from mecharule_ops.types import Basis, Phase, Tokens
-
-_LAYOUTS_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,8 +36,8 @@ class Chunk:
     """(record, token, position) of every predicted token, flat."""
     targets: Int[np.ndarray, "record token"]
     """Baseline tokens from the first predicted one on; −1 past the end."""
-    layouts: OrderedDict[int, forward.BlockCalls] = field(default_factory=OrderedDict)
-    """Blocks bound to so many copies of the spans, the latest used last."""
+    layout: Callable[[int], forward.BlockCalls]
+    """The blocks bound to so many copies of the spans; those used last are kept."""
     sites: dict[tuple[Basis, int], Tensor] = field(default_factory=dict)
     """What the clean pass held at the sites asked for, by basis and layer."""
 
@@ -46,15 +45,6 @@ class Chunk:
     def bytes(self) -> int:
         """Memory held between calls, layouts left out."""
         return self.clean.bytes + self.near.bytes + sum(site.nbytes for site in self.sites.values())
-
-    def layout(self, blocks: forward.Blocks, copies: int) -> forward.BlockCalls:
-        """The blocks bound to `copies` copies of the spans."""
-        if copies not in self.layouts:
-            self.layouts[copies] = blocks.bind(self.clean.batch, copies)
-            if len(self.layouts) > _LAYOUTS_KEPT:
-                self.layouts.popitem(last=False)
-        self.layouts.move_to_end(copies)
-        return self.layouts[copies]
 
     def site(
         self, subject: model.Subject, blocks: forward.Blocks, basis: Basis, layer: int
@@ -64,7 +54,7 @@ class Chunk:
             module, in_input = subject.wiring.site(blocks.stack[layer], basis)
             seen: list[Tensor] = []
             with intervention.hooked(module, in_input, lambda site: seen.append(site.clone())):
-                self.layout(blocks, 1)(layer, self.clean.inputs[layer])
+                self.layout(1)(layer, self.clean.inputs[layer])
             self.sites[basis, layer] = seen[0].unflatten(-1, subject.unit_shape(basis))
         return self.sites[basis, layer]
 
@@ -82,16 +72,25 @@ class Chunks:
         self.unembedding = greedy.unembedding_of(subject)
         self._subject = subject
         self._reader = reader
-        self._prompts = prompts
+        self.prompts = prompts
         self._phase = phase
         self._basis = basis
         self._memory = batches.share(subject) // 2
         self._passes = clean_passes.CleanPasses(self._pass, self._memory)
+        self._together: set[int] = set()
+        self._places = {prompt: place for place, prompt in reversed([*enumerate(prompts)])}
         self._kept: OrderedDict[tuple[tuple[int, ...], bool], Chunk] = OrderedDict()
+
+    def take(self, before: "Chunks | None") -> None:
+        """The passes of fewer records, the first of these, where prompts begin alike."""
+        if before and "_shared" in before.__dict__ and before._beginning == self._beginning:
+            self._shared, self._together, self._passes = before._shared, before._together, before._passes
+            self._passes.run = self._pass
+            before._kept.clear()
 
     def span(self, record: int, completion: Tokens) -> Span:
         """The intervened positions of a record's prompt followed by `completion`."""
-        return span_of(self._prompts[record], completion, self._phase)
+        return span_of(self.prompts[record], completion, self._phase)
 
     def length(self, record: int, early: bool) -> int:
         """How many positions verifying a record feeds; 0 when no token is in reach of the intervention."""
@@ -107,17 +106,33 @@ class Chunks:
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    def clean(self, spans: Sequence[Span], *, together: bool = False) -> forward.SpanBatch:
-        """Spans that begin those of records, found by their prompts, above what they attend to. Cost: as `of`.
+    def clean(self, spans: Sequence[Span]) -> CleanSpans:
+        """Of spans that begin those of records, hanging on nothing asked before. Cost: as `of`."""
+        records = tuple(self._places[span.prompt] for span in spans)
+        pairs = zip(self._spans(records, early=False)[0], spans, strict=True)
+        if all(whole.fed[: len(span.fed)] == span.fed for whole, span in pairs):
+            return self._passes.of(records, spans, [0] * len(spans), alone=True).clean
+        # Another record of the same prompt has another completion.
+        return clean_spans(self._subject, self.blocks, spans, self._basis, self._shared)
 
-        `together` it is of one pass over just these records, so that it does not hang on what was asked before.
+    def keep_together(self, records: Sequence[int]) -> None:
+        """Pass these always with the same of them, and keep their passes before others'; what was kept is forgotten.
+
+        Nothing is done where the passes of all such records do not fit into memory.
         """
-        places = {prompt: place for place, prompt in enumerate(self._prompts)}
-        records = tuple(places[span.prompt] for span in spans)
-        if not together:
-            return self._passes.of(records, spans, [0] * len(spans)).clean.batch
-        below = self._passes.over(records).clean.batch
-        return forward.SpanBatch.of(spans, below.prefix, below.prefix_lengths)
+        if self._together.issuperset(records):
+            return
+        self._together |= set(records)
+        subject, beginning = self._subject, len(self._beginning)
+        heads = getattr(subject.hf.config, "num_key_value_heads", None) or subject.n_heads
+        below, fed = 2 * heads * subject.head_dim, subject.d_model * (1 + 2 * self._basis.row.last_write)
+        own = sum(len(self.prompts[each]) - beginning for each in self._together)
+        reached = sum(self.length(each, False) for each in self._together)
+        if 4 * (subject.n_layers + 2) * (below * own + fed * reached) <= self._memory:
+            for block in batches.chunks_by_length([self.length(each, False) for each in records], records):
+                home = tuple(records[place] for place in block)
+                self._passes.homes |= dict.fromkeys(home, home)
+            self.forget()
 
     def forget(self) -> None:
         """Give all kept memory back."""
@@ -125,18 +140,23 @@ class Chunks:
         self._passes.forget()
 
     @cached_property
-    def _shared(self) -> generation.SharedPrefix:
+    def _beginning(self) -> Tokens:
         """What all prompts begin with, below every span."""
-        starts = [len(prompt) - 1 + first_offset(self._phase, len(prompt)) for prompt in self._prompts]
-        below = [prompt[:start] for prompt, start in zip(self._prompts, starts, strict=True)]
-        return generation.SharedPrefix.of(self._subject.hf, below)
+        below = [
+            prompt[: len(prompt) - 1 + first_offset(self._phase, len(prompt))] for prompt in self.prompts
+        ]
+        return below[0][: plain_text.alike(below)]
+
+    @cached_property
+    def _shared(self) -> generation.SharedPrefix:
+        return generation.SharedPrefix.of(self._subject.hf, [self._beginning])
 
     def _make(self, records: tuple[int, ...], early: bool) -> Chunk:
         """Cost: `_pass` for the records that no earlier chunk held; of whole completions for all."""
         spans, expected = self._spans(records, early)
         # What a certificate holds shall not hang on what was asked before, as a resumed run asks less.
         passes, counts = self._passes, list(map(len, expected))
-        held = passes.of(records, spans, counts) if early else passes.over(records)
+        held = passes.of(records, spans, counts, alone=not early)
         rows, at, positions = _predicting(spans, expected, self._subject.device)
         targets = np.full((len(records), max(counts)), -1)
         offered: list[list[int]] = []
@@ -149,6 +169,7 @@ class Chunks:
             early=early,
             spans=spans,
             clean=held.clean,
+            layout=lru_cache(8)(partial(self.blocks.bind, held.clean.batch)),
             near=greedy.NearClean(
                 self.unembedding, held.clean.final[rows, positions], held.likeliest, offered
             ),

@@ -14,7 +14,6 @@ Axes: record token group; a chunk's records index the records given at construct
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -175,13 +174,7 @@ class Speculation:
         offsets = torch.tensor([[span.offset] for span in chunk.spans]) + torch.arange(length)
         units = [self._units(group, offsets) for group in groups]
         final = ablated_copies(
-            self._subject,
-            chunk.clean,
-            self._basis,
-            units,
-            partial(chunk.layout, self._chunks.blocks),
-            held,
-            of_change=of_change,
+            self._subject, chunk.clean, self._basis, units, chunk.layout, held, of_change=of_change
         )
         rows, _, positions = chunk.predicting
         near = torch.arange(len(rows), device=rows.device).repeat_interleave(len(groups))

@@ -185,8 +185,8 @@ def drops(
 ) -> Effects:
     """The steady drops of a few units of any bases, as `effects_of_kinds` gives them, by derivatives carried forward.
 
-    Cost: a forward over prompts and completions, and for each unit two over the span from its layer up, whatever the
-    number of tokens and competitors. Memory and errors as `effects_of_kinds`.
+    Cost: as `Forcing.at_rest`, and for each unit two forwards over the span from its layer up, whatever the number of
+    tokens and competitors. Memory and errors as `effects_of_kinds`.
     """
     (phase,) = {table.intervention.phase for table in replacements.values()}
     forcing, head = forced.Forcing(subject, records, phase), LeadHead(subject, competitors)
@@ -194,7 +194,7 @@ def drops(
     found = np.full((*leads.lead.shape, len(units)), np.nan, np.float32)
 
     def one(rows: list[int]) -> None:
-        fed = forcing.feed(rows, None)
+        fed = forcing.at_rest(rows)
         moved = torch.stack([forcing.moved(fed, unit, replacements[unit.basis]) for unit in units])
         at = fed.predicted
         compared = head.compare(fed.final, at)

@@ -12,7 +12,7 @@ Axes: record column channel. A column is a position of the span; a record's toke
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -24,14 +24,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from mecharule_ops.loading import model, norms
 from mecharule_ops.loading.generation import SharedPrefix
 from mecharule_ops.passes import batches, forward, intervention
-from mecharule_ops.passes.clean import CleanSpans, clean_spans, span_batch
-from mecharule_ops.passes.forward import SpanBatch
+from mecharule_ops.passes.clean import CleanSpans, clean_spans
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Phase
 
-KEPT: ContextVar[Callable[[Sequence[Span]], SpanBatch] | None] = ContextVar("clean passes", default=None)
-"""Gives spans above their clean prefixes where a run keeps these."""
+KEPT: ContextVar[Callable[[Sequence[Span]], CleanSpans] | None] = ContextVar("clean passes", default=None)
+"""Gives the clean tensors of spans where a run keeps these."""
 _MOST_COLUMNS = {"cpu": 512, "cuda": 8192}
 """Span positions at once, beyond which a larger batch gains nothing."""
 
@@ -67,8 +66,8 @@ class Forced:
     final: Float[Tensor, "record column channel"]
     """What the unembedding reads."""
     calls: forward.BlockCalls
-    inputs: Sequence[Float[Tensor, "record column channel"]]
-    """What each block read."""
+    clean: CleanSpans
+    """What the clean pass held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,15 +81,6 @@ class ForcedUnits:
     """u − v: the same tensors less their replacements, 0 at padding, where tokens go in; no gradient."""
     scales: dict[int, Tensor]
     """By layer the scale of the normalisation behind the basis's projection, where there is one; as `change`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ForcedClean:
-    """One batch's clean tensors, which every ablation of it starts from."""
-
-    spans: CleanSpans
-    predicted: Predicted
-    offsets: Int[Tensor, "record column"]
 
 
 class Forcing:
@@ -135,47 +125,40 @@ class Forcing:
         fits = batches.share(subject) // (4 * kept * subject.n_layers)
         return max(1, min(fits, _MOST_COLUMNS.get(subject.device.type, _MOST_COLUMNS["cpu"])))
 
-    def feed(self, records: Sequence[int], traced_from: int | None) -> Forced:
-        """One batch fed back; with `traced_from` the graph from that layer's input on is kept.
+    def at_rest(self, records: Sequence[int], basis: Basis = Basis.ATTN_HEAD) -> Forced:
+        """One batch as nothing was ablated; what is kept is of a basis that is a block's last write like this.
 
-        Cost: a forward over what prompts do not share, where nothing is kept of them, and one over the spans.
+        Cost: a forward over what prompts do not share and spans, where nothing is kept of them.
         """
         spans = tuple(self.spans[record] for record in records)
         with torch.no_grad():
-            batch = self._kept(spans) if self._kept else span_batch(self.subject, spans, self._shared)
-            calls = self.blocks.bind(batch, 1)
-        inputs = [calls.embedded.detach()]
-        for layer in range(self.subject.n_layers):
-            if layer == traced_from:
-                inputs[layer].requires_grad_()
-            with torch.set_grad_enabled(traced_from is not None and layer >= traced_from):
-                inputs.append(calls(layer, inputs[layer]))
-        with torch.set_grad_enabled(inputs[-1].requires_grad):
-            residual = inputs[-1].to(self.subject.device)
-        step = torch.arange(batch.tokens.shape[1], device=self.subject.device)
+            kept = self._kept(spans) if self._kept else None
+            clean = kept or clean_spans(self.subject, self.blocks, spans, basis, self._shared)
+            calls = self.blocks.bind(clean.batch, 1)
+        step = torch.arange(clean.batch.tokens.shape[1], device=self.subject.device)
         return Forced(
             records=tuple(records),
             predicted=self._predicted(records),
-            held=step < batch.span_lengths[:, None],
-            offsets=self._offsets(spans),
-            residual=residual,
-            final=self.normalised(residual),
+            held=step < clean.batch.span_lengths[:, None],
+            offsets=clean.batch.offsets[:, None] + step,
+            residual=clean.residual,
+            final=clean.final,
             calls=calls,
-            inputs=inputs,
+            clean=clean,
         )
 
-    def clean(self, records: Sequence[int], basis: Basis) -> ForcedClean:
-        """What `passes.ablated` needs of one batch. Cost: a forward over what prompts do not share and spans."""
-        spans = tuple(self.spans[record] for record in records)
-        return ForcedClean(
-            spans=clean_spans(self.subject, self.blocks, spans, basis, self._shared),
-            predicted=self._predicted(records),
-            offsets=self._offsets(spans),
-        )
+    def feed(self, records: Sequence[int], first: int, *, traced: bool) -> Forced:
+        """The same with the blocks from `first` on run again; `traced` keeps the graph from its input on.
 
-    def _offsets(self, spans: Sequence[Span]) -> Tensor:
-        step = torch.arange(max(len(span.fed) for span in spans), device=self.subject.device)
-        return torch.tensor([[span.offset] for span in spans], device=self.subject.device) + step
+        Cost: as `at_rest`, and these blocks over the spans.
+        """
+        rest = self.at_rest(records)
+        hidden = rest.clean.inputs[first].clone().requires_grad_(traced)
+        with torch.set_grad_enabled(traced):
+            for layer in range(first, self.subject.n_layers):
+                hidden = rest.calls(layer, hidden)
+            residual = hidden.to(self.subject.device)
+        return replace(rest, residual=residual, final=self.normalised(residual))
 
     def normalised(self, residual: Tensor) -> Tensor:
         """What the unembedding reads."""
@@ -192,7 +175,7 @@ class Forcing:
         with ExitStack() as stack:
             for layer in layers:
                 self._read(stack, layer, replacement.intervention.basis, units, scales)
-            forced = self.feed(records, min(layers) if traced else None)
+            forced = self.feed(records, min(layers), traced=traced)
         change = {}
         for layer in layers:
             values = replacement.value(layer, forced.offsets).to(units[layer]).flatten(2)
@@ -205,7 +188,7 @@ class Forcing:
     ) -> Float[Tensor, "record column channel"]:
         """How far u − v of a unit moves `residual`, to first order. Cost: two forwards from its layer up."""
         module, in_input = self.subject.wiring.site(self.blocks.stack[unit.layer], unit.basis)
-        size, hidden = self.subject.unit_size(unit.basis), forced.inputs[unit.layer]
+        size, hidden = self.subject.unit_size(unit.basis), forced.clean.inputs[unit.layer]
         own = slice(unit.channel * size, (unit.channel + 1) * size)
 
         def moving(site: Tensor) -> Tensor:

@@ -49,8 +49,8 @@ def measured_drop(
 ) -> Measured:
     """Leads before and after each group's ablation, tokens of the clean completion fed back.
 
-    Cost: a clean pass over the records, and for each group the blocks from its lowest layer up and one product with
-    the unembedding. Raises `UsageError` for a unit that the model does not have.
+    Cost: as `Forcing.at_rest`, and for each group the blocks from its lowest layer up and one product with the
+    unembedding. Raises `UsageError` for a unit that the model does not have.
     """
     basis = replacement.intervention.basis
     subject.check_units([unit for group in groups for unit in group], basis)
@@ -61,15 +61,15 @@ def measured_drop(
     order = sorted(range(len(groups)), key=lambda index: min(unit.layer for unit in groups[index]))
     for batch in forcing.batches():
         with torch.inference_mode(), products.through_onednn(subject.hf):
-            clean = forcing.clean(batch, basis)
-            at = clean.predicted
-            begun = clean.spans.final[at.row, at.column]
+            rest = forcing.at_rest(batch, basis)
+            at = rest.predicted
+            begun = rest.final[at.row, at.column]
             rows = np.array(batch)[at.row.cpu().numpy()]
             positions = at.position.cpu().numpy()
-            for chosen in parts(order, max(1, default_rows(subject) // clean.offsets.numel())):
-                units = [replacement.units(groups[index], clean.offsets, subject.device) for index in chosen]
-                bind = partial(forcing.blocks.bind, clean.spans.batch)
-                final = ablated_copies(subject, clean.spans, basis, units, bind)
+            for chosen in parts(order, max(1, default_rows(subject) // rest.offsets.numel())):
+                units = [replacement.units(groups[index], rest.offsets, subject.device) for index in chosen]
+                bind = partial(forcing.blocks.bind, rest.clean.batch)
+                final = ablated_copies(subject, rest.clean, basis, units, bind)
                 for copy, index in enumerate(chosen):
                     nearest = head.compare(final[:, copy], at)
                     left[index, rows, positions] = nearest.lead[:, 0].cpu().numpy()

@@ -43,13 +43,16 @@ class CleanSpans:
     """MLP writes; empty unless the basis is `mlp_out`."""
     rests: tuple[Float[Tensor, "record position channel"], ...]
     """Block outputs with the MLP write left out; empty unless the basis is `mlp_out`."""
+    residual: Float[Tensor, "record position channel"]
+    """What the final normalisation reads."""
     final: Float[Tensor, "record position channel"]
     """Final normalised hidden state, the unembedding's input."""
 
     @property
     def bytes(self) -> int:
         """Memory held, without what records share."""
-        held = (*chain(*self.batch.prefix.own), *self.inputs, *self.writes, *self.rests, self.final)
+        own = self.batch.prefix.own
+        held = chain(*own, self.inputs, self.writes, self.rests, [self.residual, self.final])
         return sum(tensor.nbytes for tensor in held)
 
 
@@ -65,25 +68,16 @@ def clean_spans(
         if basis.row.last_write:
             for block in blocks.stack:
                 stack.enter_context(_split_write(subject, block, basis, places, parts))
-        seen, kept = clean_pass(subject, spans, sites | {"final": (final_norm, False)}, shared)
+        ends = {"residual": (final_norm, True), "final": (final_norm, False)}
+        seen, kept = clean_pass(subject, spans, sites | ends, shared)
     return CleanSpans(
         batch=_batch(subject, spans, kept, shared),
         inputs=tuple(seen[name] for name in sites),
         writes=tuple(parts["write"]),
         rests=tuple(parts["rest"]),
+        residual=seen["residual"],
         final=seen["final"],
     )
-
-
-def span_batch(subject: Subject, spans: Sequence[Span], shared: SharedPrefix) -> SpanBatch:
-    """Non-empty `spans` above their clean prefixes, all of which begin with `shared`.
-
-    Cost: one forward over what the prefixes do not share.
-    """
-    # One span position goes along, so that a prefix that is shared in full leaves something to run.
-    below = [Span(prefix=span.prefix, fed=span.fed[:1], offset=span.offset) for span in spans]
-    _, kept = clean_pass(subject, below, {}, shared)
-    return _batch(subject, spans, kept, shared)
 
 
 def _batch(subject: Subject, spans: Sequence[Span], kept: KeysAndValues, shared: SharedPrefix) -> SpanBatch:
@@ -105,7 +99,10 @@ def clean_pass(
     offsets = torch.tensor([[span.offset - len(span.prefix)] for span in spans]) + torch.arange(begin, width)
     cache = shared.cache(len(spans))
     seen: dict[Any, Tensor] = {}
-    with _reading(sites, _places(subject, spans, shared), seen), given.fed_at(offsets):
+    places = _places(subject, spans, shared)
+    with ExitStack() as stack, given.fed_at(offsets):
+        for name, (module, in_input) in sites.items():
+            stack.enter_context(hooked(module, in_input, partial(_gather, seen, name, places)))
         subject.hf.base_model(
             input_ids=ids[:, begin:].to(subject.device),
             attention_mask=torch.ones_like(ids).to(subject.device),
@@ -122,15 +119,6 @@ def _places(subject: Subject, spans: Sequence[Span], shared: SharedPrefix) -> Pl
     lengths = torch.tensor([len(span.fed) for span in spans])
     columns = starts[:, None] + torch.minimum(torch.arange(int(lengths.max())), (lengths - 1)[:, None])
     return torch.arange(len(spans))[:, None].to(subject.device), columns.to(subject.device)
-
-
-@contextmanager
-def _reading(sites: dict[Any, Site], places: Places, into: dict[Any, Tensor]) -> Iterator[None]:
-    """Inside, every site's tensor is gathered at `places`."""
-    with ExitStack() as stack:
-        for name, (module, in_input) in sites.items():
-            stack.enter_context(hooked(module, in_input, partial(_gather, into, name, places)))
-        yield
 
 
 def _gather(into: dict[Any, Tensor], name: Any, places: Places, site: Tensor) -> None:

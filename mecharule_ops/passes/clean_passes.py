@@ -31,21 +31,32 @@ class CleanPass:
 
 
 class CleanPasses:
-    """What `run(records)` gave, the passes used last within `memory` bytes."""
+    """What `run(records)` gave, the passes used last within `memory` bytes; those of a home the longest."""
 
     def __init__(self, run: Callable[[tuple[int, ...]], CleanPass], memory: int) -> None:
-        self._run, self._memory = run, memory
+        self.run, self._memory = run, memory
         self._kept: OrderedDict[tuple[int, ...], CleanPass] = OrderedDict()
+        self.homes: dict[int, tuple[int, ...]] = {}
+        """With which others a record is always passed; none once memory ran out."""
 
-    def of(self, records: tuple[int, ...], spans: Sequence[Span], predicted: Sequence[int]) -> CleanPass:
+    def of(
+        self, records: tuple[int, ...], spans: Sequence[Span], predicted: Sequence[int], *, alone: bool
+    ) -> CleanPass:
         """The records' pass over the beginnings of their whole spans, at so many predicted tokens of each.
 
-        Cost: `run` for the records that no kept pass holds.
+        `alone` it hangs on nothing asked before: what has no home is of one pass over just that.
+        Cost: `run` for the records that no kept pass holds, and those that live with them.
         """
-        known = set(chain.from_iterable(self._kept))
-        if missing := tuple(dict.fromkeys(each for each in records if each not in known)):
-            self._kept[missing] = self._run(missing)
-        home = {record: (made, row) for made in self._kept for row, record in enumerate(made)}
+        passes = [] if alone else [*self._kept]
+        known = self.homes.keys() | set(chain.from_iterable(passes))
+        missing = tuple(dict.fromkeys(each for each in records if each not in known))
+        needed = [missing, *dict.fromkeys(self.homes[each] for each in records if each in self.homes)]
+        home = {record: (made, row) for made in (*passes, *needed) for row, record in enumerate(made)}
+        try:
+            self._kept.update({made: self.run(made) for made in needed if made and made not in self._kept})
+        except (MemoryError, RuntimeError):
+            self.homes.clear()  # So that whoever asks for fewer records gets by with less.
+            raise
         for record in records:
             self._kept.move_to_end(home[record][0])
         rows = [(self._kept[made], row) for made, row in map(home.__getitem__, records)]
@@ -54,17 +65,12 @@ class CleanPasses:
         same = home[records[0]][0] == records and whole.predicted == tuple(predicted)
         return whole if same else _gathered(rows, spans, predicted)
 
-    def over(self, records: tuple[int, ...]) -> CleanPass:
-        """The pass run over exactly these records, which hangs on nothing asked before. Cost: as `of`."""
-        if records not in self._kept:
-            self._kept[records] = self._run(records)
-        self._kept.move_to_end(records)
-        self._shrink()
-        return self._kept[records]
-
     def _shrink(self) -> None:
-        while len(self._kept) > 1 and sum(kept.clean.bytes for kept in self._kept.values()) > self._memory:
-            self._kept.popitem(last=False)
+        held = sum(kept.clean.bytes for kept in self._kept.values())
+        homes = set(self.homes.values())
+        for made in sorted([*self._kept][:-1], key=homes.__contains__):
+            if held > self._memory:
+                held -= self._kept.pop(made).clean.bytes
 
     def forget(self) -> None:
         """Give all kept memory back."""
@@ -98,6 +104,7 @@ def _gathered(
         inputs=layers("inputs"),
         writes=layers("writes"),
         rests=layers("rests"),
+        residual=padded([source.clean.residual for source, _ in rows], fed),
         final=padded([source.clean.final for source, _ in rows], fed),
     )
     parts = []

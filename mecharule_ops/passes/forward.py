@@ -12,7 +12,7 @@ Axes: record copy position channel; `kv_head slot head_dim` for keys and values.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -128,9 +128,9 @@ class Blocks:
                 past_key_values=batch.prefix,
                 use_cache=True,
             )
-        own = _Masks(masks)
+        own = cache(lambda window, device: masks[window].to(device))  # Each card gets a mask once.
         arguments = [
-            _with_mask(positional, keywords, masks[None], partial(own.on, window))
+            _with_mask(positional, keywords, masks[None], partial(own, window))
             for (_, positional, keywords), window in zip(recorded, self._windows, strict=True)
         ]
         offsets = (batch.offsets[:, None].cpu() + torch.arange(batch.tokens.shape[1])).repeat(1, copies)
@@ -187,21 +187,6 @@ def _span_mask(batch: SpanBatch, copies: int, window: int | None) -> Tensor:
     allowed = torch.cat([open_prefix.repeat(1, copies, 1), same_copy.expand(records, -1, -1)], dim=-1)
     mask = torch.zeros(allowed.shape, device=device, dtype=batch.prefix.own[0][0].dtype)
     return mask.masked_fill_(~allowed, torch.finfo(mask.dtype).min)[:, None]
-
-
-class _Masks:
-    """The masks of a layout by window, copied to each card that a block lies on once."""
-
-    def __init__(self, made: dict[int | None, Tensor]) -> None:
-        self._on = {(window, mask.device): mask for window, mask in made.items()}
-        self._made = made
-
-    def on(self, window: int | None, device: torch.device) -> Tensor:
-        """The mask of a window on a card."""
-        key = window, device
-        if key not in self._on:
-            self._on[key] = self._made[window].to(device)
-        return self._on[key]
 
 
 def _with_mask(

@@ -220,7 +220,8 @@ def unit_drops(run: Run, units: list[types.Neuron], regime: types.Regime) -> Uni
     found, told = np.full((len(every), len(units)), np.nan), []
     for places in (eligible, rest):
         asked = settling.until_settled(run.subject, run.task, [every[at] for at in places])
-        told.append(drops(run.subject, asked, tables, units, should_stop=run.should_stop))
+        with run.clean_kept(run.intervention(units[0].basis)):
+            told.append(drops(run.subject, asked, tables, units, should_stop=run.should_stop))
         found[places] = told[-1].largest
     return told[0], found
 
@@ -283,7 +284,7 @@ class FirstOrder:
     ) -> None:
         """`train` and `test` are places among `records`, which are those of D_b, as `drops` has them.
 
-        Cost: two clean passes over the records measured, and for each unit an ablation of them from its layer up.
+        Cost: clean passes over the records measured that are not kept, and for each unit an ablation of them.
         """
         self.run, self.regime, self.train, self.test, self.asked = run, regime, train, test, test
         self.drops = drops
@@ -296,7 +297,8 @@ class FirstOrder:
             self.asked = subsets.some_places(records, test, MEASURED_ON, of="integrated", seed=seed)
         self.measured_on = np.concatenate([self.asked, also])
         every = [self.records[at] for at in self.measured_on]
-        self.measured = measured_drop(run.subject, every, table, [[unit] for unit in drops.units])
+        with run.clean_kept(table.intervention):
+            self.measured = measured_drop(run.subject, every, table, [[unit] for unit in drops.units])
 
     def happened(self, unit: types.Neuron, flips: Bool[np.ndarray, " record"]) -> Bool[np.ndarray, " record"]:
         """Where the answer changed: in 1→0 where it flipped."""

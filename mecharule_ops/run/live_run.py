@@ -432,7 +432,6 @@ class Run:
         self.store.put(keys.FURTHER, [codec.encode(record) for record in records])
         self.__dict__.pop("observed", None)
         self._engines.clear()
-        self._clean.clear()
 
     def completer(
         self,
@@ -461,18 +460,18 @@ class Run:
         how: dict[str, Any] = {"rows": self.config.rows, "should_stop": self.should_stop}
         if plain or self.config.engine == "plain":
             return ReferenceEngine(*asked, **how, given=self.given)
-        return AblationEngine(*asked, **how, slope=slope, clean=self._clean if records is None else None)
+        engine = AblationEngine(*asked, **how, slope=slope, clean=self._clean if records is None else None)
+        if records is None and self.store.has(keys.SPLITTER):
+            for regime in self.regimes:
+                engine.keep_together(self.slices(regime).positions)
+        return engine
 
-    def clean_kept(self, how: types.Intervention, *, together: bool = False) -> AbstractContextManager[None]:
-        """Inside, what is fed back of the run's records begins at the clean passes that its engines share.
-
-        `together` as in `Chunks.clean`.
-        """
+    def clean_kept(self, how: types.Intervention) -> AbstractContextManager[None]:
+        """Inside, what is fed back of the run's records begins at the clean passes that its engines share."""
         from mecharule_ops.loading.products import inside
         from mecharule_ops.mechanism.forced import KEPT
 
-        clean = getattr(self.completer(how), "clean", None)
-        return inside(KEPT, clean and partial(clean, together=together))
+        return inside(KEPT, getattr(self.completer(how), "clean", None))
 
     def _slope(self, intervention: types.Intervention) -> float | None:
         """Below which lead outcomes are decided again, measured once a run; None where all products are float32."""

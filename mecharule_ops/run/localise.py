@@ -368,7 +368,7 @@ def _first_order(
     """Where each unit of the basis is predicted to flip; its rates on D⁺ and D⁻ and the mean excess of the drop."""
     records = until_settled(run.subject, run.task, [run.records[position] for position in slices.positions])
     how = run.intervention(candidates.basis)
-    with run.clean_kept(how, together=True):
+    with run.clean_kept(how):
         found = prediction(
             run.subject,
             records,

@@ -17,8 +17,9 @@ from mecharule_ops.engine.outcomes import Engine, Group, Outcomes
 from mecharule_ops.store.outcome_blocks import StoredAnswers
 from mecharule_ops.store.run_store import RunStore
 
-_KEPT_TOGETHER = 64
-"""Groups asked between two writes, which is what a kill loses at most: several full batches of a processor."""
+_BETWEEN_WRITES = 64
+"""Groups asked between two writes, which is what a kill loses at most; as many more as a device feeds more than 1,024
+positions at once."""
 
 
 @dataclass(slots=True)
@@ -84,9 +85,9 @@ class StoredEngine:
             columns = np.flatnonzero(~np.frombuffer(mask, bool))
             if self._engine is None:
                 self._engine = self._make_engine()
-            some.sort(key=lambda key: min(unit.layer for unit in distinct[key]))
-            for begin in range(0, len(some), _KEPT_TOGETHER):
-                part = some[begin : begin + _KEPT_TOGETHER]
+            size = _BETWEEN_WRITES * max(1, getattr(self._engine, "rows", 0) // 1024)
+            for begin in range(0, len(some), size):
+                part = some[begin : begin + size]
                 found = self._engine.evaluate([distinct[key] for key in part], positions[columns].tolist())
                 self._keep(part, ids[columns], found)
                 for key, row in zip(part, found.labels, strict=True):

@@ -24,6 +24,7 @@ from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.products import linear, through_onednn
 from mecharule_ops.passes import ablated, greedy
 from mecharule_ops.passes.clean import clean_spans
+from mecharule_ops.passes.spans import span_of
 from mecharule_ops.types import Baseline, Basis, Intervention, Neuron, Phase
 
 BASELINES = tuple(Baseline)
@@ -226,23 +227,18 @@ def test_a_stop_is_answered_before_the_next_batch(monkeypatch: pytest.MonkeyPatc
 
 def test_a_unit_that_the_model_does_not_have_is_refused() -> None:
     """Wrong basis, layer or channel."""
-    bench, missing = toy("qwen2"), "expected mlp_out units of 3 layers of 32"
-    table = bench.table(DECODE)
-    for wrong, said in (
-        ((Neuron(Basis.ATTN_HEAD, 0, 0),), missing),
-        ((Neuron(Basis.MLP_OUT, 3, 0),), missing),
-        ((Neuron(Basis.MLP_OUT, 0, 32),), missing),
-    ):
-        with pytest.raises(UsageError, match=said):
-            bench.engine(table).evaluate([wrong], [0])
+    engine = (bench := toy("qwen2")).engine(bench.table(DECODE))
+    for wrong in (Neuron(Basis.ATTN_HEAD, 0, 0), Neuron(Basis.MLP_OUT, 3, 0), Neuron(Basis.MLP_OUT, 0, 32)):
+        with pytest.raises(UsageError, match="expected mlp_out units of 3 layers of 32"):
+            engine.evaluate([(wrong,)], [0])
 
 
 @pytest.mark.parametrize(("family", "basis"), crossed(Basis, MAIN, whole=["llama"]))
 def test_records_put_together_anew_need_no_forward_and_give_the_same(
     monkeypatch: pytest.MonkeyPatch, family: str, basis: Basis
 ) -> None:
-    """Any mixture of records of earlier chunks, against an engine that meets them for the first time; without memory
-    to keep them, they do."""
+    """Any mixture of records of earlier chunks, against an engine that meets them for the first time; an engine over
+    more records keeps them, another completion of a prompt is passed anew; without memory, all are."""
     bench = toy(family)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     groups, rng = bench.groups(basis, 4, 0), np.random.default_rng(3)
@@ -255,20 +251,26 @@ def test_records_put_together_anew_need_no_forward_and_give_the_same(
         return clean_spans(subject, blocks, spans, *rest)
 
     monkeypatch.setattr("mecharule_ops.engine.chunks.clean_spans", counted)
-    engine = bench.engine(table)
+    engine = bench.engine(table, clean=(pool := dict[Any, Any]()))
     engine.evaluate(groups, [0, 2, 4, 6, 8])
     for mixture, expected in zip(mixtures, fresh, strict=True):
         again = engine.evaluate(groups, mixture)
         assert np.array_equal(again.labels, expected.labels)
         np.testing.assert_allclose(again.margins, expected.margins, atol=1e-4)
     assert sum(passed) == 9
+    first, *others = bench.records[0].tokens
+    twin = replace(bench.records[0], tokens=(first ^ 1, *others))
+    engine = replace(bench, records=(*bench.records, twin)).engine(table, clean=pool)
     engine.evaluate(groups, [3, 9, 0])
     assert sum(passed) == 10
+    (prompt,) = bench.subject.encode([twin.example.prompt])
+    engine.clean([span_of(prompt, twin.tokens, Phase.LAST_PROMPT)])
+    assert sum(passed) == 11
     monkeypatch.setattr("mecharule_ops.loading.placement.free_bytes", lambda device: 4)
     forgetful = bench.engine(table, rows=12)
     for _ in range(2):
         forgetful.evaluate(groups, range(9))
-    assert sum(passed) == 28
+    assert sum(passed) == 29
 
 
 @pytest.mark.parametrize(("screens", "bias"), [(True, True), (True, False), (False, True)])
@@ -282,13 +284,9 @@ def test_the_bounded_argmax_is_that_of_the_whole_vocabulary(
     whole = greedy.Unembedding(head, None)
     whole.screens = screens
     near = greedy.NearClean(whole, clean, greedy.Likeliest.of(whole, clean, 4), ())
-    multiplied: list[int] = []
-    full = greedy.Unembedding.greedy
-    monkeypatch.setattr(
-        greedy.Unembedding,
-        "greedy",
-        lambda self, rows, among: multiplied.append(len(rows)) or full(self, rows, among),
-    )
+    multiplied, full = list[int](), greedy.Unembedding.greedy
+    counted = lambda self, rows, among: multiplied.append(len(rows)) or full(self, rows, among)  # noqa: E731
+    monkeypatch.setattr(greedy.Unembedding, "greedy", counted)
     for scale in (0.0, 0.01, 0.3, 3.0):
         multiplied.clear()
         rows = torch.arange(40).repeat_interleave(5)

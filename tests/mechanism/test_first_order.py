@@ -1,7 +1,6 @@
 """First order and its drops against a slow obvious version, finite differences, and real ablations."""
 
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -191,19 +190,20 @@ def test_a_replacement_equal_to_the_value_drops_nothing() -> None:
 def test_batches_and_the_shared_prefix_change_nothing(
     family: str, phase: Phase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All records together, from passes that an engine keeps, or over just these, to the bit whatever was asked
-    before, and one column at a time of some, which have another prefix to share."""
+    """All records at once, from passes that an engine keeps, to the bit whatever was asked before, and one column at a
+    time of some, which have another prefix to share."""
     bench = toy(family)
     units = some_units(bench, Basis.MLP_HIDDEN)
     table = bench.table(Intervention(basis=Basis.MLP_HIDDEN, baseline=Baseline.ZERO, phase=phase))
     together, engine = effects(bench.subject, bench.records, table, units).effect, bench.engine(table)
-    over, found = partial(engine.clean, together=True), []
-    for kept in (over, engine.clean, over):
-        with inside(forced.KEPT, kept):
+    found = []
+    for begin in (3, 0):
+        engine.evaluate([units[:1]], range(begin, 8))
+        engine.keep_together(range(4))
+        with inside(forced.KEPT, engine.clean):
             found.append(effects(bench.subject, bench.records, table, units).effect)
         assert found[-1] == pytest.approx(together, rel=1e-3, abs=1e-4, nan_ok=True)
-        engine.evaluate([units[:1]], range(len(found), 8))
-    assert np.array_equal(found[0], found[2], equal_nan=True)
+    assert np.array_equal(*found, equal_nan=True)
     monkeypatch.setattr(forced.Forcing, "_columns", lambda forcing: 1)
     for index, record in enumerate(bench.records[:4]):
         alone = effects(bench.subject, [record], table, units).effect[0]

@@ -65,13 +65,12 @@ def split(main: Sequence[int], spectral: Sequence[int], fake: Sequence[int]) -> 
 @pytest.mark.parametrize("name", ["e1", "scale"])
 def test_no_two_conditions_are_one_run(name: str, parity: bool) -> None:
     """Under parity too, where the slices of the base are those of the paper's main condition; what is given goes
-    before what a condition says."""
+    before what a condition says; a sixth lacks its file."""
     found = plan(name, base(parity=parity), 2, {"slice_size": 15})
     every = [config for same in found.values() for config in same]
-    assert ([*found], {config.slice_size for config in every}) == ([*plans.CONDITIONS[name]], {15})
+    assert ([*found], {config.slice_size for config in every}) == ([*plans.CONDITIONS[name]][:5], {15})
     assert len({config.model_dump_json() for config in every}) == len(every)
-    stored = base(task_settings={"high": 5, "low": 1, "content": "of a run file"})
-    assert _key(base(task_settings={"low": 1, "high": 5})) == _key(stored)
+    assert _key(base(task_settings={"low": 1, "high": 5})) == _key(base(task_settings={"high": 5, "low": 1}))
 
 
 # --- what is counted -------------------------------------------------------------------------------------
@@ -187,16 +186,12 @@ def test_the_published_page_has_each_count_beside_chance(tmp_path: Path) -> None
 
 
 def test_the_page_of_scale_has_a_row_a_search_and_overlap_beside_chance(tmp_path: Path) -> None:
-    """By hand: 4 localized of 270, 3 at τ, nobody knows of how many; two searches that share all of them share .059 by
-    chance; others were not run."""
+    """By hand: 4 localized of 270; two searches that share all of them share .059 by chance; others were not run."""
     runs = {label: [run(rules=good(1))] for label in [*plans.SCALE][1:3]}
     write(tmp_path, {"scale": runs}, "a command", "paper_scale")
     page = (tmp_path / "paper_scale.md").read_text(encoding="utf-8")
     assert page.count("| 4; 3; 2 | – | –; 38.5 % |") == page.count("| 2; 0 |") == 2
-    assert (
-        "Not run: attn_head, mean-positional; mlp_out, slot0, Algorithm 1; attn_head, HANS, whole prompt"
-        in page
-    )
+    assert "Not run: attn_head, mean-positional; mlp_out, slot0, CHA; attn_head, HANS, whole prompt; " in page
     assert ",4,4,0.0592" in (tmp_path / "tables" / "paper_scale-shared.csv").read_text()
     assert len((tmp_path / "tables" / "paper_scale-units.csv").read_text().splitlines()) == 1 + 2 * 4
 
