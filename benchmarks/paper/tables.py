@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mecharule_ops.facts.rules import short
-from mecharule_ops.facts.searches import missed_words
 from mecharule_ops.findings.counts import floored, jaccard
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.rules.families import CHOSEN, PERMUTED, THRESHOLD, is_hq, is_hq_test
@@ -261,13 +260,10 @@ def scale(runs: Runs) -> Shown:
         layers = Counter(agonist.neuron.layer for agonist in search.agonists)
         most = ", ".join(f"{layer} ({count})" for layer, count in layers.most_common(2))
         together = _together(search)
-        rarer = missed_words(run.findings, search).partition("rarer than ")[2].partition(" (")[0]
-        missed = rarer or ("–" if search.untested else "each tested")
         localized = f"{len(search.agonists)}; {len(search.tau_agonists)}; {len(run.chosen[regime])}"
         least, cost = recall(search, TIERS[0])["recall at least"], search.cost.share_of_exhaustive_forwards
-        share = "–" if math.isnan(least) else f"{100 * floored(least):g} %"
-        cost_of = f"{share}; {100 * cost:.1f} %"
-        lines.append((f"{label}, {regime.arrow}", localized, missed, cost_of, most, together, *rules))
+        cost_of = f"{'–' if math.isnan(least) else f'{100 * floored(least):g} %'}; {100 * cost:.1f} %"
+        lines.append((f"{label}, {regime.arrow}", localized, cost_of, most, together, *rules))
     pairs = [
         (one, other, shared_units(a, b), len(a.agonists) * len(b.agonists) / a.cost.candidates)
         for (one, (_, a)), (other, (_, b)) in combinations(found.items(), 2)
@@ -305,9 +301,9 @@ def recall(search: SearchOutcome, tier: float) -> dict[str, float]:
     there = [each.neuron for each in search.agonists if each.estimate.reaches(tier)]
     own = sum(unit not in met for unit in there)
     left = audit.missed_at_most if audit else math.nan if search.untested else 0
-    least = own / (len(there) + left) if there or left else math.nan
-    found = tier, own, audit.tested if audit else 0, len(there) - own, left, least
-    return dict(zip(RECALL, found, strict=True))
+    least = own / (len(there) + left) if there else math.nan
+    drawn = audit.tested if audit else 0
+    return dict(zip(RECALL, (tier, own, drawn, len(there) - own, left, least), strict=True))
 
 
 def reach(scores: Sequence[float]) -> str:
