@@ -1,9 +1,9 @@
 """Feeds completions again that an ablation changed, until the task can label them.
 
-A row holds accepted tokens, exactly those that decoding token by token gives, and a guess at what follows. Both
-are fed in one forward under the row's ablation; the greedy token after the accepted ones is the next true
-token, and as long as true tokens equal the guess the ones after them are true too. Every turn accepts at least
-one token, whatever the guess.
+A row holds accepted tokens, exactly those that decoding token by token gives, and a guess at what follows. What of
+them was not fed before is fed in one forward under the row's ablation; the greedy token after the accepted ones is the
+next true token, and as long as true tokens equal the guess the ones after them are true too. Every turn accepts at
+least one token, whatever the guess, and the next one feeds about twice as many.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,8 @@ class OpenRow:
     """True completion tokens, at least one of them unlike the baseline's."""
     guess: Tokens
     """What may follow."""
+    rest: Tokens = ()
+    """And what may follow on that, not fed in the next turn."""
     margin: float
     """Smallest top-1 − top-2 logit margin over the accepted tokens."""
 
@@ -52,4 +54,6 @@ def advanced(
         if not agrees or reader.label(row.record, accepted, early) is not None:
             break
     taken = len(accepted) - len(row.accepted)
-    return replace(row, accepted=accepted, guess=tuple(tokens[taken:]), margin=margin)
+    after = *tokens[taken:], *row.rest[1:]
+    ahead = 2 * taken - 1
+    return replace(row, accepted=accepted, guess=after[:ahead], rest=after[ahead:], margin=margin)

@@ -12,25 +12,27 @@ the held units are released.
 Axes: record token group; a chunk's records index the records given at construction.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float32, Int
-from torch import Tensor
 
 from mecharule_ops import plain_text, types
 from mecharule_ops.engine.chunks import Chunk, Chunks
 from mecharule_ops.engine.continuation import OpenRow, advanced, trimmed
 from mecharule_ops.engine.settling import Reader
 from mecharule_ops.loading.model import Subject
-from mecharule_ops.passes.ablated import GroupUnits, HeldUnits, ablated_copies, ablated_rows
+from mecharule_ops.passes.ablated import HeldUnits, ablated_copies, ablated_rows
+from mecharule_ops.passes.batches import parts
 from mecharule_ops.passes.forward import SpanBatch
 from mecharule_ops.passes.intervention import Units
-from mecharule_ops.passes.spans import Span
 from mecharule_ops.replacement.baselines import ReplacementTable
 
+Groups = Sequence[Collection[types.Neuron]]
+Placed = list[tuple[int, OpenRow]]
+"""Rows with their places in a batch that was fed."""
 FEWEST = 3
 """Groups at once from which products of their change pay for the clean copy beside them."""
 
@@ -87,21 +89,11 @@ class Speculation:
         replacement: ReplacementTable,
         slope: float | None = None,
     ) -> None:
-        self._slope = slope
-        self._subject = subject
-        self._reader = reader
-        self._chunks = chunks
-        self._labels = labels
-        self._replacement = replacement
+        self._subject, self._reader, self._chunks, self._labels = subject, reader, chunks, labels
+        self._replacement, self._slope = replacement, slope
         self._basis = replacement.intervention.basis
 
-    def verify(
-        self,
-        chunk: Chunk,
-        groups: Sequence[Collection[types.Neuron]],
-        limit: int,
-        held: Sequence[Collection[types.Neuron]] = (),
-    ) -> Verified:
+    def verify(self, chunk: Chunk, groups: Groups, limit: int, held: Groups = ()) -> Verified:
         """Every record of the chunk under every group, groups in order of lowest layer.
 
         At most `limit` positions are fed at once when rows are continued. `held` is empty or names for each group
@@ -118,22 +110,24 @@ class Speculation:
         labels, completions = np.repeat(self._labels[list(chunk.records), None], len(groups), axis=1), {}
         forwards, first = changed.size, np.where(again, 0, first)
         rows = [
-            self._opened(
-                chunk, row, group, int(first[row, group]), tokens[row, :, group], bool(again[row, group])
-            )
+            self._opened(chunk, row, group, first[row, group], tokens[row, :, group], again[row, group])
             for row, group in np.argwhere(changed | again).tolist()
         ]
-        while rows:
-            unsettled = []
-            for row in rows:
-                place, label = (row.row, row.group), self._reader.label(row.record, row.accepted, chunk.early)
-                if label is None:
-                    unsettled.append(trimmed(self._reader, row))
-                    continue
-                labels[place], margins[place] = label, np.minimum(margins[place], row.margin)
-                completions[place] = row.accepted
-            rows = self._fed(chunk, groups, kept, unsettled, limit)
-            forwards += len(unsettled)
+        lengths = [len(self._chunks.span(row.record, (*row.accepted, *row.guess, -1)).fed) for row in rows]
+        for some in parts(rows, max(1, limit // max(lengths, default=1))):
+            turn, above = [(row.row, row) for row in some], chunk.clean.batch
+            while turn:
+                unsettled = []
+                for place, row in turn:
+                    label = self._reader.label(row.record, row.accepted, chunk.early)
+                    if label is None:
+                        unsettled.append((place, trimmed(self._reader, row)))
+                        continue
+                    at = row.row, row.group
+                    labels[at], margins[at] = label, np.minimum(margins[at], row.margin)
+                    completions[at] = row.accepted
+                forwards += len(unsettled)
+                turn, above = self._fed(chunk, groups, kept, unsettled, above) if unsettled else ([], above)
         return Verified(
             labels=labels,
             margins=margins,
@@ -143,7 +137,7 @@ class Speculation:
         )
 
     def _greedy_tokens(
-        self, chunk: Chunk, groups: Sequence[Collection[types.Neuron]], held: Sequence[HeldUnits]
+        self, chunk: Chunk, groups: Groups, held: Sequence[HeldUnits]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(greedy tokens, margins, whether in doubt) `[record, token, group]`; −1, ∞, False past a record's end."""
         slope = None if held or len(groups) < FEWEST else self._slope
@@ -158,12 +152,7 @@ class Speculation:
         return tokens, margins, unsure
 
     def leads(
-        self,
-        chunk: Chunk,
-        groups: Sequence[Collection[types.Neuron]],
-        held: Sequence[HeldUnits] = (),
-        *,
-        of_change: bool,
+        self, chunk: Chunk, groups: Groups, held: Sequence[HeldUnits] = (), *, of_change: bool
     ) -> GroupLeads:
         """What each group makes of the chunk's predicted tokens, groups in order of lowest layer.
 
@@ -172,7 +161,7 @@ class Speculation:
         length = max(len(span.fed) for span in chunk.spans)
         # They run on over the padding.
         offsets = torch.tensor([[span.offset] for span in chunk.spans]) + torch.arange(length)
-        units = [self._units(group, offsets) for group in groups]
+        units = [self._replacement.units(group, offsets, self._subject.device) for group in groups]
         final = ablated_copies(
             self._subject, chunk.clean, self._basis, units, chunk.layout, held, of_change=of_change
         )
@@ -185,7 +174,7 @@ class Speculation:
         return GroupLeads(tokens=tokens, margins=margins, moved=moved)
 
     def _opened(
-        self, chunk: Chunk, row: int, group: int, at: int, greedy: np.ndarray, again: bool
+        self, chunk: Chunk, row: int, group: int, at: np.int64, greedy: np.ndarray, again: np.bool_
     ) -> OpenRow:
         """A row whose greedy token `at` is the first that differs from the baseline's, or that is decided `again`."""
         record = chunk.records[row]
@@ -195,46 +184,33 @@ class Speculation:
         return OpenRow(row=row, record=record, group=group, accepted=kept + true, guess=guess, margin=np.inf)
 
     def _fed(
-        self,
-        chunk: Chunk,
-        groups: Sequence[Collection[types.Neuron]],
-        held: Sequence[HeldUnits],
-        rows: Sequence[OpenRow],
-        limit: int,
-    ) -> list[OpenRow]:
-        """The rows one turn on."""
-        spans = [self._chunks.span(row.record, (*row.accepted, *row.guess, -1)) for row in rows]
-        at_once = max(1, limit // max((len(span.fed) for span in spans), default=1))
-        after = list[OpenRow]()
-        for begin in range(0, len(rows), at_once):
-            some = slice(begin, begin + at_once)
-            after += self._fed_at_once(chunk, groups, held, rows[some], spans[some])
-        return after
+        self, chunk: Chunk, groups: Groups, held: Sequence[HeldUnits], places: Placed, above: SpanBatch
+    ) -> tuple[Placed, SpanBatch]:
+        """The rows one turn on, by the greedy tokens behind the last accepted and every guessed token of each.
 
-    def _fed_at_once(
-        self,
-        chunk: Chunk,
-        groups: Sequence[Collection[types.Neuron]],
-        held: Sequence[HeldUnits],
-        rows: Sequence[OpenRow],
-        spans: Sequence[Span],
-    ) -> Iterator[OpenRow]:
-        """As many as fit, by the greedy tokens behind the last accepted and every guessed token of each.
-
-        Cost: every block over all the rows' spans.
+        The batch below them is the chunk's own or that of the last turn. Cost: every block over what was
+        not fed before.
         """
-        places = [(row.group, span.offset) for row, span in zip(rows, spans, strict=True)]
-        length = max(len(span.fed) for span in spans)
+        rows, known = [row for _, row in places], above is not chunk.clean.batch
+        starts = [len(self._chunks.span(row.record, row.accepted).fed) * known for row in rows]
+        whole = [self._chunks.span(row.record, (*row.accepted, *row.guess, -1)) for row in rows]
+        spans = [span.after(start) for span, start in zip(whole, starts, strict=True)]
+        at = [(place, span.offset) for (place, _), span in zip(places, spans, strict=True)]
+        batch = SpanBatch.of(spans, *above.above(*torch.tensor(at, device=above.tokens.device).T))
+        steps = torch.arange(batch.tokens.shape[1])[None]
+        of_group = [(row.group, span.offset) for row, span in zip(rows, spans, strict=True)]
         units = {
-            place: self._units(groups[place[0]], torch.arange(place[1], place[1] + length)[None])
-            for place in set(places)
+            of: self._replacement.units(groups[of[0]], of[1] + steps, self._subject.device)
+            for of in set(of_group)
         }
-        kept = [self._held_below_change(chunk, row, held[row.group]) for row in rows] if held else ()
-        clean = chunk.clean.batch
-        of = torch.tensor([row.row for row in rows], device=clean.tokens.device)
-        batch = SpanBatch.of(spans, clean.prefix.select(of), clean.prefix_lengths[of])
-        blocks, replaced = self._chunks.blocks, [units[place] for place in places]
-        final = ablated_rows(self._subject, blocks, batch, self._basis, replaced, kept)
+        kept = [
+            self._held_below_change(chunk, row, held, start)
+            for row, start in zip(rows, starts, strict=True)
+            if held
+        ]
+        final = ablated_rows(
+            self._subject, self._chunks.blocks, batch, self._basis, [units[each] for each in of_group], kept
+        )
         sizes, hidden, offered = [len(row.guess) + 1 for row in rows], [], list[list[int]]()
         for index, (row, span, size) in enumerate(zip(rows, spans, sizes, strict=True)):
             hidden.append(final[index, len(span.fed) - size : len(span.fed)])
@@ -243,8 +219,11 @@ class Speculation:
             )
         greedy = self._chunks.unembedding.greedy(torch.cat(hidden), offered)
         given = greedy.tokens.cpu().split(sizes), greedy.margins.cpu().split(sizes)
-        for row, tokens, margins in zip(rows, *given, strict=True):
-            yield advanced(self._reader, row, tokens.tolist(), margins.tolist(), chunk.early)
+        after = (
+            advanced(self._reader, row, tokens.tolist(), margins.tolist(), chunk.early)
+            for row, tokens, margins in zip(rows, *given, strict=True)
+        )
+        return [*enumerate(after)], batch
 
     def _held(self, chunk: Chunk, units: Collection[types.Neuron]) -> HeldUnits:
         """The units with the clean values of the chunk's records."""
@@ -258,15 +237,14 @@ class Speculation:
             held[basis, layer] = Units(channels=index, values=site[:, :, index])
         return held
 
-    def _held_below_change(self, chunk: Chunk, row: OpenRow, held: HeldUnits) -> tuple[HeldUnits, int]:
-        """(the row's own held units, at how many positions of its span the text is the clean one)."""
+    def _held_below_change(
+        self, chunk: Chunk, row: OpenRow, held: Sequence[HeldUnits], start: int
+    ) -> tuple[HeldUnits, int]:
+        """(the row's own held units from `start` on, at how many positions from there the text is the clean one)."""
         changed = plain_text.alike((row.accepted, self._reader.baseline(row.record, chunk.early)))
         until = len(self._chunks.span(row.record, row.accepted[: changed + 1]).fed)
         only = slice(row.row, row.row + 1)
         return {
-            site: Units(channels=units.channels, values=units.values[only]) for site, units in held.items()
-        }, until
-
-    def _units(self, group: Collection[types.Neuron], offsets: Tensor) -> GroupUnits:
-        """A group's units by layer with their replacements at `offsets`."""
-        return self._replacement.units(group, offsets, self._subject.device)
+            site: Units(channels=units.channels, values=units.values[only, start:])
+            for site, units in held[row.group].items()
+        }, max(0, until - start)

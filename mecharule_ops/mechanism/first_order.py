@@ -54,7 +54,7 @@ class Effects:
 
     @property
     def excess(self) -> Float32[np.ndarray, "record unit"]:
-        """Largest effect − lead over tokens and competitors; −∞ for a record without a token in reach."""
+        """Largest effect − lead over tokens and competitors, positive where L_j(x); −∞ without a token in reach."""
         beyond = self.effect - self.leads.lead[:, :, :, None]
         return np.nan_to_num(beyond, nan=-np.inf).max((1, 2), initial=-np.inf)
 
@@ -62,11 +62,6 @@ class Effects:
     def largest(self) -> Float32[np.ndarray, "record unit"]:
         """The largest effect over tokens and competitors; NaN for a record without a token in reach."""
         return np.fmax.reduce(self.effect, axis=(1, 2), initial=np.nan)
-
-    @property
-    def flips(self) -> Bool[np.ndarray, "record unit"]:
-        """L_j(x)."""
-        return self.excess > 0
 
     def of(self, units: Sequence[Neuron]) -> "Effects":
         """The same for some of the units."""

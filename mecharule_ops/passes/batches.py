@@ -1,6 +1,7 @@
 """How many positions go through the model at once, which records share a chunk, and what memory that may take."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from mecharule_ops.loading import model, placement
 
@@ -52,6 +53,6 @@ def chunks_by_length(
     return chunks
 
 
-def parts(items: list[int], size: int) -> list[list[int]]:
+def parts(items: list[Any], size: int) -> list[list[Any]]:
     """`items` cut into runs of `size`, the last one shorter."""
     return [items[begin : begin + size] for begin in range(0, len(items), size)]

@@ -25,29 +25,28 @@ from mecharule_ops.passes.spans import Span
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrefixCache:
-    """Stands in for a Hugging Face cache: gives the clean prefix followed by what is new, and stores nothing."""
+    """Stands in for a Hugging Face cache: gives the prefix followed by what is new, which is kept only where asked."""
 
     shared: generation.KeysAndValues
     """Of the tokens that all records begin with, batch 1; empty where there are none. Rotary embedding is applied."""
     own: generation.KeysAndValues
     """Of the other tokens of each record's prefix."""
+    fed: dict[int, tuple[Tensor, Tensor]] | None = None
+    """By layer of what was fed last."""
 
     def update(
         self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
         """What a block attends to: the clean prefix of its layer, then `keys` and `values`."""
         parts = (*self.shared[layer_idx : layer_idx + 1], self.own[layer_idx], (keys, values))
+        if self.fed is not None:
+            self.fed[layer_idx] = keys, values
         of_keys, of_values = zip(*parts, strict=True)
         shape = len(keys), -1, -1, -1
         return (
             torch.cat([part.expand(shape) for part in of_keys], 2),
             torch.cat([part.expand(shape) for part in of_values], 2),
         )
-
-    def select(self, records: Int[Tensor, " record"]) -> "PrefixCache":
-        """The same prefixes in another order, with repetition."""
-        own = [(keys[(to := records.to(keys.device))], values[to]) for keys, values in self.own]
-        return PrefixCache(self.shared, own)
 
     @property
     def slots(self) -> int:
@@ -78,6 +77,25 @@ class SpanBatch:
         parts = {"tokens": padded, "span_lengths": lengths, "offsets": [span.offset for span in spans]}
         held = {name: torch.tensor(part, device=prefix_lengths.device) for name, part in parts.items()}
         return cls(prefix=prefix, prefix_lengths=prefix_lengths, **held)
+
+    def above(
+        self, records: Int[Tensor, " record"], offsets: Int[Tensor, " record"]
+    ) -> tuple[PrefixCache, Int[Tensor, " record"]]:
+        """Prefixes, and their lengths, of some records that go on at `offsets`, with what was fed below these."""
+        prefix, counts = self.prefix, offsets - self.offsets[records]
+        width = prefix.own[0][0].shape[2]
+        lengths = self.prefix_lengths[records] - (prefix.slots - width)
+        slots = torch.arange(int((lengths + counts).max()), device=lengths.device)
+        # Behind a record's own prefix comes what was fed, in whose place the padding of shorter prefixes lies.
+        places = torch.where(slots < lengths[:, None], slots, slots - lengths[:, None] + width)
+        places = places.clamp(max=width - 1 + self.tokens.shape[1] * bool(prefix.fed))
+        own = []
+        for layer, below in enumerate(prefix.own):
+            of, at = records[:, None].to(below[0].device), places.to(below[0].device)
+            parts = zip(below, prefix.fed[layer], strict=True) if prefix.fed else zip(below, strict=True)
+            keys, values = (torch.cat(part, 2)[of, :, at].transpose(1, 2) for part in parts)
+            own.append((keys, values))
+        return PrefixCache(prefix.shared, own, {}), self.prefix_lengths[records] + counts
 
     @property
     def positions(self) -> Int[Tensor, "record position"]:

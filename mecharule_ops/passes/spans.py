@@ -27,6 +27,11 @@ class Span:
     offset: int
     """Offset of the first span position."""
 
+    def after(self, count: int) -> "Span":
+        """Without its first positions, which count as its prefix."""
+        prefix = *self.prefix, *self.fed[:count]
+        return Span(prefix=prefix, fed=self.fed[count:], offset=self.offset + count)
+
     @property
     def prompt(self) -> tuple[int, ...]:
         """Token ids of the prompt."""

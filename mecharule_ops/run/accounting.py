@@ -322,7 +322,7 @@ class FirstOrder:
         scored = replace(
             account,
             predictions=(
-                _score(steady, self.drops.flips[:, place], happened, test),
+                _score(steady, self.drops.excess[:, place] > 0, happened, test),
                 *cut_scores(least, most, happened, train, test),
             ),
             drop_error=_drop_error(self.drops, self.asked, self.measured, place),

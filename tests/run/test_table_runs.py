@@ -172,5 +172,5 @@ def test_text_behind_the_answer_is_no_part_of_what_first_order_says(
             assert np.isnan(short.effect[row, kept:]).all()
         held_out = ~run.observed.train[run.observed.eligible(positive)]
         said = [account.first_order.predicted for account in accounts if account.first_order]
-        assert said == short.flips[held_out].sum(0).tolist()
-        assert said != full.flips[held_out].sum(0).tolist()
+        assert said == (short.excess > 0)[held_out].sum(0).tolist()
+        assert said != (full.excess > 0)[held_out].sum(0).tolist()
