@@ -48,6 +48,8 @@ _DRAWN = {**_AUDITED, "baseline": Baseline.SLOT0, "audit": 1500}
 REQUESTS = "harmbench_behaviors_text_all.csv"
 """HarmBench's file of that name (MIT licence), put into the folder where the command is given; without it that
 condition is left out."""
+LARGER = "qwen2.5-coder-1.5b-instruct.gguf"
+"""The model of three conditions, in the folder where the command is given; without it these are left out."""
 _CHAT = "<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
 _BEST_OF_2 = {"task_settings": {"requests": REQUESTS, "attempts": 2, "max_new_tokens": 40, "template": _CHAT}}
 SCALE: Mapping[str, Mapping[str, object]] = {
@@ -63,9 +65,12 @@ SCALE: Mapping[str, Mapping[str, object]] = {
         "phase": "whole",
     },
     "attn_head, jailbreaking": {**_AUDITED, "bases": (Basis.ATTN_HEAD,), "task": "jailbreak", **_BEST_OF_2},
+    "1.5 B, attn_head, mean-positional": {**_EACH_HEAD, "model": LARGER},
+    "1.5 B, mlp_out, mean-positional": {**_AUDITED, "model": LARGER},
+    "1.5 B, mlp_out, slot0": {**_AUDITED, "baseline": Baseline.SLOT0, "model": LARGER},
 }
 """The paper's four operators, HANS over the whole prompt, and Best-of-2 jailbreaking graded by how a completion begins,
-on a model of 0.5 B and more, whose heads are 336."""
+on a model of 0.5 B whose heads are 336; the operators on one of 1.5 B, which has as many."""
 
 
 CONDITIONS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
@@ -89,5 +94,5 @@ def plan(
             for seed in range(1 if name in ("published", "scale") else seeds)
         ]
         for label, changes in CONDITIONS[name].items()
-        if changes.get("task") != "jailbreak" or Path(REQUESTS).is_file()
+        if Path(str(changes.get("model", REQUESTS if changes.get("task") == "jailbreak" else "."))).exists()
     }

@@ -266,8 +266,8 @@ def scale(runs: Runs) -> Shown:
         lines.append((f"{label}, {regime.arrow}", localized, cost_of, most, together, *rules))
     pairs = [
         (one, other, shared_units(a, b), len(a.agonists) * len(b.agonists) / a.cost.candidates)
-        for (one, (_, a)), (other, (_, b)) in combinations(found.items(), 2)
-        if a.intervention.basis is b.intervention.basis
+        for (one, (run, a)), (other, (beside, b)) in combinations(found.items(), 2)
+        if (run.config.model, a.intervention.basis) == (beside.config.model, b.intervention.basis)
     ]
     named = {of: f"{of[0]}, {of[1].arrow}" for of in found}
     shared = [
