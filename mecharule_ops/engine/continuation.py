@@ -1,9 +1,9 @@
 """Feeds completions again that an ablation changed, until the task can label them.
 
-A row holds accepted tokens, exactly those that decoding token by token gives, and a guess at what follows. What of
-them was not fed before is fed in one forward under the row's ablation; the greedy token after the accepted ones is the
-next true token, and as long as true tokens equal the guess the ones after them are true too. Every turn accepts at
-least one token, whatever the guess, and the next one feeds about twice as many.
+A row holds accepted tokens, exactly those that decoding token by token gives, and a guess at what follows. Both are
+fed in one forward under the row's ablation, from the second turn on without what was accepted before; the greedy token
+after the accepted ones is the next true token, and as long as true tokens equal the guess the ones after them are true
+too. Every turn accepts at least one token, whatever the guess, and the next one feeds at most twice as many.
 """
 
 from collections.abc import Sequence
@@ -33,6 +33,11 @@ class OpenRow:
     margin: float
     """Smallest top-1 − top-2 logit margin over the accepted tokens."""
 
+    @property
+    def fed(self) -> Tokens:
+        """Accepted and guessed tokens, and one that stands for what the last of them predicts."""
+        return (*self.accepted, *self.guess, -1)
+
 
 def trimmed(reader: Reader, row: OpenRow) -> OpenRow:
     """The row with its guess cut where the completion would end: an ending token is never fed."""
@@ -40,7 +45,7 @@ def trimmed(reader: Reader, row: OpenRow) -> OpenRow:
         (n for n in range(len(row.guess)) if reader.ended(row.record, (*row.accepted, *row.guess[: n + 1]))),
         len(row.guess),
     )
-    return replace(row, guess=row.guess[:length])
+    return replace(row, guess=row.guess[:length], rest=(*row.guess[length:], *row.rest))
 
 
 def advanced(

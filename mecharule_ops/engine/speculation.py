@@ -14,6 +14,7 @@ Axes: record token group; a chunk's records index the records given at construct
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -109,25 +110,31 @@ class Speculation:
         margins = np.where(settling & ~again[:, None], margins, np.float32(np.inf)).min(1)
         labels, completions = np.repeat(self._labels[list(chunk.records), None], len(groups), axis=1), {}
         forwards, first = changed.size, np.where(again, 0, first)
-        rows = [
+
+        def unsettled(turn: Placed) -> Placed:
+            left = []
+            for place, row in turn:
+                label = self._reader.label(row.record, row.accepted, chunk.early)
+                if label is None:
+                    left.append((place, trimmed(self._reader, row)))
+                    continue
+                at = row.row, row.group
+                labels[at], margins[at] = label, np.minimum(margins[at], row.margin)
+                completions[at] = row.accepted
+            return left
+
+        opened = [
             self._opened(chunk, row, group, first[row, group], tokens[row, :, group], again[row, group])
             for row, group in np.argwhere(changed | again).tolist()
         ]
-        lengths = [len(self._chunks.span(row.record, (*row.accepted, *row.guess, -1)).fed) for row in rows]
-        for some in parts(rows, max(1, limit // max(lengths, default=1))):
-            turn, above = [(row.row, row) for row in some], chunk.clean.batch
+        rows = unsettled([(row.row, row) for row in opened])
+        most = max((len(self._chunks.span(row.record, row.fed).fed) for _, row in rows), default=1)
+        for turn in parts(rows, max(1, limit // most)):
+            below = chunk.clean.batch
             while turn:
-                unsettled = []
-                for place, row in turn:
-                    label = self._reader.label(row.record, row.accepted, chunk.early)
-                    if label is None:
-                        unsettled.append((place, trimmed(self._reader, row)))
-                        continue
-                    at = row.row, row.group
-                    labels[at], margins[at] = label, np.minimum(margins[at], row.margin)
-                    completions[at] = row.accepted
-                forwards += len(unsettled)
-                turn, above = self._fed(chunk, groups, kept, unsettled, above) if unsettled else ([], above)
+                forwards += len(turn)
+                after, below = self._fed(chunk, groups, kept, turn, below)
+                turn = unsettled(after)
         return Verified(
             labels=labels,
             margins=margins,
@@ -143,8 +150,11 @@ class Speculation:
         slope = None if held or len(groups) < FEWEST else self._slope
         found = self.leads(chunk, groups, held, of_change=slope is not None)
         shape = (*chunk.targets.shape, len(groups))
-        tokens, margins = np.full(shape, -1), np.full(shape, np.inf, np.float32)
-        unsure = np.zeros(shape, bool)
+        tokens, margins, unsure = (
+            np.full(shape, -1),
+            np.full(shape, np.inf, np.float32),
+            np.zeros(shape, bool),
+        )
         places = tuple(place.cpu().numpy() for place in chunk.predicting[:2])
         tokens[places], margins[places] = found.tokens, found.margins
         if slope is not None:
@@ -162,9 +172,7 @@ class Speculation:
         # They run on over the padding.
         offsets = torch.tensor([[span.offset] for span in chunk.spans]) + torch.arange(length)
         units = [self._replacement.units(group, offsets, self._subject.device) for group in groups]
-        final = ablated_copies(
-            self._subject, chunk.clean, self._basis, units, chunk.layout, held, of_change=of_change
-        )
+        final = ablated_copies(self._subject, chunk.clean, self._basis, units, chunk.layout, held, of_change)
         rows, _, positions = chunk.predicting
         near = torch.arange(len(rows), device=rows.device).repeat_interleave(len(groups))
         hidden = final[rows, :, positions].flatten(0, 1)
@@ -184,45 +192,34 @@ class Speculation:
         return OpenRow(row=row, record=record, group=group, accepted=kept + true, guess=guess, margin=np.inf)
 
     def _fed(
-        self, chunk: Chunk, groups: Groups, held: Sequence[HeldUnits], places: Placed, above: SpanBatch
+        self, chunk: Chunk, groups: Groups, held: Sequence[HeldUnits], places: Placed, below: SpanBatch
     ) -> tuple[Placed, SpanBatch]:
         """The rows one turn on, by the greedy tokens behind the last accepted and every guessed token of each.
 
-        The batch below them is the chunk's own or that of the last turn. Cost: every block over what was
-        not fed before.
+        The batch below them is the chunk's own or that of the last turn. Cost: every block over the rows' whole spans,
+        from the second turn on over what was not fed before.
         """
-        rows, known = [row for _, row in places], above is not chunk.clean.batch
+        rows, known = [row for _, row in places], below is not chunk.clean.batch
         starts = [len(self._chunks.span(row.record, row.accepted).fed) * known for row in rows]
-        whole = [self._chunks.span(row.record, (*row.accepted, *row.guess, -1)) for row in rows]
-        spans = [span.after(start) for span, start in zip(whole, starts, strict=True)]
-        at = [(place, span.offset) for (place, _), span in zip(places, spans, strict=True)]
-        batch = SpanBatch.of(spans, *above.above(*torch.tensor(at, device=above.tokens.device).T))
-        steps = torch.arange(batch.tokens.shape[1])[None]
-        of_group = [(row.group, span.offset) for row, span in zip(rows, spans, strict=True)]
-        units = {
-            of: self._replacement.units(groups[of[0]], of[1] + steps, self._subject.device)
-            for of in set(of_group)
-        }
-        kept = [
-            self._held_below_change(chunk, row, held, start)
-            for row, start in zip(rows, starts, strict=True)
-            if held
-        ]
-        final = ablated_rows(
-            self._subject, self._chunks.blocks, batch, self._basis, [units[each] for each in of_group], kept
-        )
+        placed = list(zip(rows, starts, strict=True))
+        spans = [self._chunks.span(row.record, row.fed).after(start) for row, start in placed]
+        joins = [(place, span.offset) for (place, _), span in zip(places, spans, strict=True)]
+        batch = SpanBatch.of(spans, *below.prefixes(*torch.tensor(joins, device=below.tokens.device).T))
+        steps, device = torch.arange(batch.tokens.shape[1])[None], self._subject.device
+        units = cache(lambda group, offset: self._replacement.units(groups[group], offset + steps, device))
+        replaced = [units(row.group, span.offset) for row, span in zip(rows, spans, strict=True)]
+        kept = [self._held_below_change(chunk, row, start, held) for row, start in placed if held]
+        final = ablated_rows(self._subject, self._chunks.blocks, batch, self._basis, replaced, kept)
         sizes, hidden, offered = [len(row.guess) + 1 for row in rows], [], list[list[int]]()
         for index, (row, span, size) in enumerate(zip(rows, spans, sizes, strict=True)):
             hidden.append(final[index, len(span.fed) - size : len(span.fed)])
-            offered += self._reader.offers[row.record].along(
-                (*row.accepted, *row.guess, -1), len(row.accepted)
-            )
+            offered += self._reader.offers[row.record].along(row.fed, len(row.accepted))
         greedy = self._chunks.unembedding.greedy(torch.cat(hidden), offered)
         given = greedy.tokens.cpu().split(sizes), greedy.margins.cpu().split(sizes)
-        after = (
+        after = [
             advanced(self._reader, row, tokens.tolist(), margins.tolist(), chunk.early)
             for row, tokens, margins in zip(rows, *given, strict=True)
-        )
+        ]
         return [*enumerate(after)], batch
 
     def _held(self, chunk: Chunk, units: Collection[types.Neuron]) -> HeldUnits:
@@ -238,7 +235,7 @@ class Speculation:
         return held
 
     def _held_below_change(
-        self, chunk: Chunk, row: OpenRow, held: Sequence[HeldUnits], start: int
+        self, chunk: Chunk, row: OpenRow, start: int, held: Sequence[HeldUnits]
     ) -> tuple[HeldUnits, int]:
         """(the row's own held units from `start` on, at how many positions from there the text is the clean one)."""
         changed = plain_text.alike((row.accepted, self._reader.baseline(row.record, chunk.early)))

@@ -25,7 +25,9 @@ def default_rows(subject: model.Subject) -> int:
     """Positions a forward: what fits a share of memory, and no more than the device gains from."""
     config = subject.hf.config
     widest = max(getattr(config, "intermediate_size", 0) or 0, 4 * subject.d_model)
-    per_row = 4 * (4 * widest + 8 * subject.d_model + subject.n_heads * 1024)
+    heads = getattr(config, "num_key_value_heads", None) or subject.n_heads
+    kept = 2 * subject.n_layers * heads * subject.head_dim
+    per_row = 4 * (4 * widest + 8 * subject.d_model + subject.n_heads * 1024 + kept)
     return max(1, min(_ROWS.get(subject.device.type, _ROWS["cpu"]), share(subject) // per_row))
 
 

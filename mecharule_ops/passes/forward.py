@@ -25,19 +25,19 @@ from mecharule_ops.passes.spans import Span
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrefixCache:
-    """Stands in for a Hugging Face cache: gives the prefix followed by what is new, which is kept only where asked."""
+    """Stands in for a Hugging Face cache: gives a prefix followed by what is new, kept only where asked."""
 
     shared: generation.KeysAndValues
     """Of the tokens that all records begin with, batch 1; empty where there are none. Rotary embedding is applied."""
     own: generation.KeysAndValues
     """Of the other tokens of each record's prefix."""
     fed: dict[int, tuple[Tensor, Tensor]] | None = None
-    """By layer of what was fed last."""
+    """By layer of what was fed last; None where nothing of it is kept."""
 
     def update(
         self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """What a block attends to: the clean prefix of its layer, then `keys` and `values`."""
+        """What a block attends to: the prefix of its layer, then `keys` and `values`."""
         parts = (*self.shared[layer_idx : layer_idx + 1], self.own[layer_idx], (keys, values))
         if self.fed is not None:
             self.fed[layer_idx] = keys, values
@@ -56,7 +56,7 @@ class PrefixCache:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SpanBatch:
-    """Spans of several records above their clean prefixes; shorter spans are padded on the right."""
+    """Spans of several records above their prefixes; shorter spans are padded on the right."""
 
     prefix: PrefixCache
     prefix_lengths: Int[Tensor, " record"]
@@ -78,10 +78,10 @@ class SpanBatch:
         held = {name: torch.tensor(part, device=prefix_lengths.device) for name, part in parts.items()}
         return cls(prefix=prefix, prefix_lengths=prefix_lengths, **held)
 
-    def above(
+    def prefixes(
         self, records: Int[Tensor, " record"], offsets: Int[Tensor, " record"]
     ) -> tuple[PrefixCache, Int[Tensor, " record"]]:
-        """Prefixes, and their lengths, of some records that go on at `offsets`, with what was fed below these."""
+        """Prefixes, and their lengths, of some records that go on at `offsets`; what was fed is handed on once."""
         prefix, counts = self.prefix, offsets - self.offsets[records]
         width = prefix.own[0][0].shape[2]
         lengths = self.prefix_lengths[records] - (prefix.slots - width)
@@ -92,7 +92,7 @@ class SpanBatch:
         own = []
         for layer, below in enumerate(prefix.own):
             of, at = records[:, None].to(below[0].device), places.to(below[0].device)
-            parts = zip(below, prefix.fed[layer], strict=True) if prefix.fed else zip(below, strict=True)
+            parts = zip(below, prefix.fed.pop(layer), strict=True) if prefix.fed else zip(below, strict=True)
             keys, values = (torch.cat(part, 2)[of, :, at].transpose(1, 2) for part in parts)
             own.append((keys, values))
         return PrefixCache(prefix.shared, own, {}), self.prefix_lengths[records] + counts
