@@ -30,7 +30,7 @@ from mecharule_ops.store.run_directory import runs_directory  # noqa: E402
 
 from .finishing import Runs, finished  # noqa: E402
 from .plans import plan  # noqa: E402
-from .tables import EXPERIMENTS, Rows, Shown  # noqa: E402
+from .tables import EXPERIMENTS, SCALE_COLUMNS, Rows, Shown  # noqa: E402
 
 SETTINGS = {
     "records": 1000,
@@ -67,14 +67,13 @@ APART = (
     "That the paper's own counts have these causes is an inference: they come from other models, tasks and predicates. "
     "`mecharule run arithmetic -m qwen2-1.5b --published` would print every count beside the permuted one.",
 )
-_SEARCHES = "search|localized; at τ; anchored|recall at τ, at least; cost|most in layers|"
-_SEARCHES += "together (random)|train-chosen; permuted|test-chosen; permuted"
 AT_SCALE = (
-    "The paper's task at scale",
-    tuple(_SEARCHES.split("|")),
-    "`+ − × ÷` of 0–299, four-shot. Localized: not ruled out; of few examples one flip can do. Recall: 95 % sure "
-    "by units drawn; cost: forwards, of every unit's alone. Rules: anchored units of MCC ≥ .70.\n\n"
-    "The paper's own: [experiments.md](experiments.md).",
+    "The paper's task on 0.5 and 1.5 B",
+    SCALE_COLUMNS,
+    "`+ − × ÷` of 0–299, four-shot. Localized: not ruled out; one flip of 16 can do. Recall: 95 % sure by units drawn; "
+    "cost: forwards without these, of every unit's alone. Any anchored: flips outside the slices. Rules: anchored "
+    "units of MCC ≥ .70, flips permuted once. Searches that name none at τ are in the table of searches.\n\n"
+    "[Words](method.md); the paper's own: [experiments.md](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}
 OWN = {"published": "paper", "scale": "paper_scale"}

@@ -27,6 +27,10 @@ REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
 THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
 """MCC from which rules are counted in experiment E1."""
 RECALL = ("flips at least", "found", "drawn", "met by the audit alone", "left at most", "recall at least")
+_COLUMNS = (
+    "search|localized; at τ; anchored|recall at τ, at least (missed, at most); cost|any anchored (random)|"
+)
+SCALE_COLUMNS = tuple((_COLUMNS + "train-chosen; permuted|test-chosen; permuted").split("|"))
 TIERS = (0.2, 0.4, 0.6, 0.8)
 """Shares of a slice that a unit flips, of which recall at scale is told."""
 SCORES = [f"{how}{null}" for how in CHOSEN for null in ("", PERMUTED)]
@@ -83,7 +87,7 @@ def _rate(search: SearchOutcome | None, name: str) -> float:
 
 
 def _together(search: SearchOutcome | None) -> str:
-    """`98 of 102 (random 31)`: records that localized units flip, and as many units drawn from their layers."""
+    """`98 of 102 (random 31)`: records that any anchored unit flips, and as many units drawn from their layers."""
     union, drawn = getattr(search, "union", None), getattr(search, "drawn_union", None)
     return f"{union.count} of {union.n}{f' (random {drawn.count})' if drawn else ''}" if union else "–"
 
@@ -148,7 +152,7 @@ def e0(runs: Runs) -> Shown:
         lines=(
             ("τ-agonists of a run, both directions", over(main, "τ-agonists")),
             ("units with a rule of MCC ≥ .70, by what chose it", by_choice(main)),
-            ("localized units together flip", together),
+            ("any anchored unit flips", together),
         ),
         says=f"A run has {over(main, 'τ-agonists')} τ-agonists; of {over(main, 'localized')} localized units {good} "
         f"have a rule of MCC .70 chosen on train, {over(main, CHOSEN[1])} one chosen on the labels that score it, and "
@@ -226,12 +230,12 @@ def published(runs: Runs) -> Shown:
         (f"{CHANNELS}, {Baseline.MEAN_POSITIONAL}", ""),
     ):
         together = "; ".join(f"{r.arrow} {_together(found[label].search(r))}" for r in REGIMES)
-        said.append([f"{label}: localized units together flip", together, "", paper])
+        said.append([f"{label}: any anchored unit flips", together, "", paper])
     says = (
         f"Of the localized {HEADS} {counts[1][1]} have a rule of MCC .70 if its combination is chosen on labels that "
         f"score it, with flips permuted {counts[1][2]}, chosen on train {counts[0][1]}. Of the channels of "
         f"its layer 11 that break 90 % under `slot0`, chosen on train {total[1]}, permuted {total[2]}. On arith-tiny "
-        f"localized units together flip {said[-2][1]} by `slot0`, {said[-1][1]} under the positional mean."
+        f"anchored units, each alone, flip {said[-2][1]} by `slot0`, {said[-1][1]} under the positional mean."
     )
     return Shown(tables={"units": rows}, lines=[*map(tuple, said)], says=says)
 
@@ -257,30 +261,26 @@ def scale(runs: Runs) -> Shown:
     for (label, regime), (run, search) in found.items():
         good = {name: sum(one.get(name, 0) >= THRESHOLD for one in run.chosen[regime]) for name in SCORES}
         rules = [f"{good[how]}; {good[how + PERMUTED]}" for how in CHOSEN[:2]]
-        layers = Counter(agonist.neuron.layer for agonist in search.agonists)
-        most = ", ".join(f"{layer} ({count})" for layer, count in layers.most_common(2))
-        together = _together(search)
         localized = f"{len(search.agonists)}; {len(search.tau_agonists)}; {len(run.chosen[regime])}"
-        least, cost = recall(search, TIERS[0])["recall at least"], search.cost.share_of_exhaustive_forwards
-        cost_of = f"{'–' if math.isnan(least) else f'{100 * floored(least):g} %'}; {100 * cost:.1f} %"
-        lines.append((f"{label}, {regime.arrow}", localized, cost_of, most, together, *rules))
+        tier, cost = recall(search, TIERS[0]), f"{100 * search.cost.share_of_exhaustive_forwards:.1f} %"
+        least, left = tier["recall at least"], tier["left at most"]
+        sure = "–" if math.isnan(least) else f"{100 * floored(least):g} %"
+        cost = f"{sure} ({'–' if math.isnan(left) else f'{left:g}'}); {cost}"
+        lines.append((f"{label}, {regime.arrow}", localized, cost, _together(search), *rules))
+    rows = [dict(zip(SCALE_COLUMNS, line, strict=True)) for line in lines]
     pairs = [
-        (one, other, shared_units(a, b), len(a.agonists) * len(b.agonists) / a.cost.candidates)
+        (one, other, shared_units(a, b), math.nan if a.untested or b.untested else chance)
         for (one, (run, a)), (other, (beside, b)) in combinations(found.items(), 2)
         if (run.config.model, a.intervention.basis) == (beside.config.model, b.intervention.basis)
+        for chance in [len(a.agonists) * len(b.agonists) / a.cost.candidates]
     ]
     named = {of: f"{of[0]}, {of[1].arrow}" for of in found}
     shared = [
         {"one": named[one], "other": named[other], "shared": both.count, "of": both.n, "by chance": chance}
         for one, other, both, chance in pairs
     ]
-    told = [
-        f"{one[0]} {both.count} of {both.n} ({chance:.2g} by chance)"
-        for one, other, both, chance in pairs
-        if one[0] == other[0]
-    ]
-    left = "; ".join(label for label in SCALE if label not in runs)
-    not_run = f" Not run: {left}." if left else ""
+    none = "; ".join(named[of] for of, (_, search) in found.items() if not search.tau_agonists)
+    not_run = "; ".join(label for label in SCALE if label not in runs)
     units = [
         {"search": named[of], "unit": str(one.neuron), "flips": one.estimate.strength}
         for of, (_, search) in found.items()
@@ -288,9 +288,9 @@ def scale(runs: Runs) -> Shown:
     ]
     tiers = [{"search": named[of], **recall(one, tier)} for of, (_, one) in found.items() for tier in TIERS]
     return Shown(
-        tables={"units": units, "shared": shared, "recall": tiers},
-        lines=lines,
-        says=f"Localized in both directions: {'; '.join(told)}.{not_run}",
+        tables={"units": units, "shared": shared, "recall": tiers, "searches": rows},
+        lines=[line for line, (_, search) in zip(lines, found.values(), strict=True) if search.tau_agonists],
+        says=f"No unit is named at τ in: {none}.{f' Not run: {not_run}.' if not_run else ''}",
     )
 
 

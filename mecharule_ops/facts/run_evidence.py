@@ -145,7 +145,7 @@ def _layers_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
 
 
 def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
-    """The records that any localized unit flips, beside those that as many random units do."""
+    """The records that any anchored unit flips, beside those that as many random units do."""
     if search.union is not None:
         drawn, parts = search.drawn_union, {"share": k_of_n(search.union), "units": _units(search)}
         beside = f", {k_of_n(drawn)} by at least one of as many random units" if drawn else ""

@@ -46,7 +46,7 @@ class WholeLayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerCoverage:
-    """D_b records flipped by at least one localized unit of one layer."""
+    """D_b records flipped by at least one anchored unit of one layer."""
 
     layer: int
     flipped: types.Share

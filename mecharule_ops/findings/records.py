@@ -57,7 +57,7 @@ class SearchOutcome:
     """When and why the strongest τ-agonists flip."""
     controls: tuple[AgonistControls, ...] = ()
     union: types.Share | None = None
-    """D_b records outside the slices flipped by at least one localized unit; None when not run."""
+    """D_b records outside the slices flipped by at least one anchored unit; None when not run."""
     drawn_union: types.Share | None = None
     """The same for as many units drawn from all of the same layers, found ones too."""
     layer_union: tuple[counts.LayerCoverage, ...] = ()
