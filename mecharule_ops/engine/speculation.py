@@ -150,11 +150,8 @@ class Speculation:
         slope = None if held or len(groups) < FEWEST else self._slope
         found = self.leads(chunk, groups, held, of_change=slope is not None)
         shape = (*chunk.targets.shape, len(groups))
-        tokens, margins, unsure = (
-            np.full(shape, -1),
-            np.full(shape, np.inf, np.float32),
-            np.zeros(shape, bool),
-        )
+        tokens, margins = np.full(shape, -1), np.full(shape, np.inf, np.float32)
+        unsure = np.zeros(shape, bool)
         places = tuple(place.cpu().numpy() for place in chunk.predicting[:2])
         tokens[places], margins[places] = found.tokens, found.margins
         if slope is not None:
