@@ -118,7 +118,7 @@ class WhyNotArguments(PricedArguments, DirectedArguments):
 
 
 class FlipArguments(PricedArguments, OfUnitArguments):
-    """ablate a unit on a prompt: before, after, and whether its rule holds there"""
+    """ablate a unit on a prompt: before, after, and whether it works most there"""
 
     prompt: str = Field(
         description="a question of the task, such as 120-7=; of a table one of its prompts, words of one alone, or one "

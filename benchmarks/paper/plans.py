@@ -36,14 +36,10 @@ PUBLISHED: Mapping[str, Mapping[str, object]] = {
 """Where the published count is taken apart: by what chooses a rule, by target, by replacement."""
 _FOUR = {"operators": ["+", "-", "*", "/"], "high": 299, "template": "{a}{op}{b}="}
 _FOUR |= {"prefix": "12+5=17\n40-13=27\n7*6=42\n36/9=4\n"}
-_EACH_HEAD = {
-    "task_settings": _FOUR,
-    "attribution": "read",
-    "bases": (Basis.ATTN_HEAD,),
-    "exhaustive_up_to": 336,
-}
-_EACH_HEAD |= {"records": 400, "slice_size": 32, "anchor_for": 16, "controls_for": 0}
+_EACH_HEAD = {"task_settings": _FOUR, "attribution": "read", "exhaustive_up_to": 336, "controls_for": 0}
+_EACH_HEAD |= {"bases": (Basis.ATTN_HEAD,), "records": 400, "slice_size": 32, "anchor_for": 16}
 _AUDITED = {**_EACH_HEAD, "bases": (Basis.MLP_OUT,), "rest": "audited", "audit": 64}
+_GUIDED_HEADS = {**_AUDITED, "bases": (Basis.ATTN_HEAD,), "exhaustive_up_to": 0}
 _DRAWN = {**_AUDITED, "baseline": Baseline.SLOT0, "audit": 1500}
 REQUESTS = "harmbench_behaviors_text_all.csv"
 """HarmBench's file of that name (MIT licence), put into the folder where the command is given; without it that
@@ -64,7 +60,7 @@ SCALE: Mapping[str, Mapping[str, object]] = {
         "bases": (Basis.ATTN_HEAD,),
         "phase": "whole",
     },
-    "attn_head, jailbreaking": {**_AUDITED, "bases": (Basis.ATTN_HEAD,), "task": "jailbreak", **_BEST_OF_2},
+    "attn_head, jailbreaking": {**_GUIDED_HEADS, "task": "jailbreak", **_BEST_OF_2},
     "1.5 B, attn_head, mean-positional": {**_EACH_HEAD, "model": LARGER},
     "1.5 B, mlp_out, mean-positional": {**_AUDITED, "model": LARGER},
     "1.5 B, mlp_out, slot0": {**_AUDITED, "baseline": Baseline.SLOT0, "model": LARGER},

@@ -154,9 +154,9 @@ def e0(runs: Runs) -> Shown:
             ("units with a rule of MCC ≥ .70, by what chose it", by_choice(main)),
             ("any anchored unit flips", together),
         ),
-        says=f"A run has {over(main, 'τ-agonists')} τ-agonists; of {over(main, 'localized')} localized units {good} "
-        f"have a rule of MCC .70 chosen on train, {over(main, CHOSEN[1])} one chosen on the labels that score it, and "
-        f"{over(main, CHOSEN[1] + PERMUTED)} such a one with their flips permuted.",
+        says=f"A run has {over(main, 'τ-agonists')} τ-agonists; of {over(main, 'rule-bearing, train')} anchored units "
+        f"{good} have a rule of MCC .70 chosen on train, {over(main, CHOSEN[1])} one chosen on the labels that score "
+        f"it, and {over(main, CHOSEN[1] + PERMUTED)} such a one with their flips permuted.",
     )
 
 

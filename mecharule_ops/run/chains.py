@@ -42,7 +42,7 @@ class ChainPlan:
     def example_forwards(self) -> int:
         """Ablated completions, and a forward an example each for writes, reads and direct share.
 
-        A completion that changes is fed again from the first block, twice as a rule.
+        A completion that changes is fed again from the first block, and goes on from there.
         """
         pairs = 2 * len(self.partners) + 1 if self.partners else 0
         completions = (len(self.holds) + 1 + pairs) * len(self.placed)
