@@ -86,6 +86,8 @@ class Names:
     """An example of the task's."""
     other: str = ""
     """A unit that was not found."""
+    edited: bool = True
+    """Whether the task makes prompts one edit apart."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Words that mean a condition of the task's, each with how a question says that; the first stands for any."""
 
@@ -124,6 +126,8 @@ def understand(question: str, names: Names, last: str = "") -> Understood | tupl
 def _read(question: str, names: Names, last: str) -> tuple[str, dict[str, str]]:
     """A question with letters in the place of names, and the names."""
     text, named = question.strip(" ?"), dict[str, str]()
+    if (asked := _MEANING.fullmatch(text)) and (term := names.terms.get(asked["said"].casefold())):
+        return "what does W mean", {"term": term}
     readers: list[tuple[str, re.Pattern[str], Callable[[str], str | None], str]] = [
         ("column", _BY, lambda said: said if said in names.columns else None, "by K"),
         ("condition", _CONDITION, names.condition, "where C"),
@@ -140,8 +144,6 @@ def _read(question: str, names: Names, last: str) -> tuple[str, dict[str, str]]:
     for name, letter, unit in zip(("unit", "second"), "UV", UNIT.findall(text), strict=False):
         named[name] = unit
         text = text.replace(unit, letter, 1)
-    if (asked := _MEANING.fullmatch(text.strip())) and (term := names.terms.get(asked["said"].casefold())):
-        return "what does W mean", {"term": term}
     return _plain(text), named
 
 
@@ -210,6 +212,7 @@ def _suggested(text: str, read: Mapping[str, str], names: Names, last: str) -> t
         for row in rows()
         if all(filled[name] for name in row.takes)
         and (is_found or row.tool != "why")
+        and (names.edited or row.tool != "pairs")
         and not ("other" in row.takes and "unit" in told)
     ]
     best = sorted(fits, key=score, reverse=True)[:SUGGESTED]

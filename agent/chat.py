@@ -186,6 +186,7 @@ def names_of(run: live_run.Run) -> canonical.Names:
         condition=condition,
         prompt="" if run.task.concealed or not run.records else last_line(run.records[0].example.prompt),
         other=next((unit for unit in firsts if unit not in units), ""),
+        edited=bool(run.records and run.task.edits(run.records[0].example)),
         words=words,
     )
 

@@ -161,6 +161,6 @@ class Node:
         return len(self.channels)
 
     def printed(self, basis: bases.Basis) -> str:
-        """A unit alone, or the first and last of a group: `m4.12 … m4.99`."""
-        first, last = (str(Neuron(basis, self.layer, self.channels[end])) for end in (0, -1))
+        """A unit alone, or between which a group lies: `m4.12 … m4.99`."""
+        first, last = (str(Neuron(basis, self.layer, end(self.channels))) for end in (min, max))
         return first if first == last else f"{first} … {last}"

@@ -35,7 +35,7 @@ def told_apart(value: float, limit: float) -> str:
         shown = f"{value:.{decimals}f}"
         if value == limit or (float(shown) != limit and (float(shown) < limit) == (value < limit)):
             return shown
-    return repr(value)
+    return f"just {'below' if value < limit else 'above'} {limit:g}"
 
 
 def percent(rate: float, beside: float | None = None) -> str:

@@ -16,6 +16,7 @@ from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import About as About
 from mecharule_ops.facts.fact import Fact, fact, keyed
 from mecharule_ops.facts.glossary import explained
+from mecharule_ops.numbers import plural
 from mecharule_ops.pages.as_text import WIDTH as WIDTH
 from mecharule_ops.pages.as_text import block_lines, csv_of
 from mecharule_ops.pages.document import Table
@@ -71,7 +72,7 @@ class Quoted:
         if not self.example_forwards:
             return "nothing, it is stored"
         took = "this run timed none yet" if self.seconds is None else f"~{self.seconds:.0f} s"
-        return f"{self.example_forwards} ablated completions, {took}"
+        return f"{plural(self.example_forwards, 'ablated completion')}, {took}"
 
     def stated(self, *sources: str) -> ToolResult:
         """The price as a tool's result."""

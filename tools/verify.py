@@ -43,16 +43,19 @@ def verify(given: VerifyArguments, tell: Tell) -> Priced:
         yield Quoted(example_forwards=count, seconds=seconds, said=said)
         bench, facts, statuses = make_bench(), [], []
         for index, one in enumerate(certificates, 1):
-            examples = f"{len(one.example_ids)} examples again on the reference path"
+            examples = f"{numbers.plural(len(one.example_ids), 'example')} again on the reference path"
             tell(f"certificate {one.id} ({index} of {n}): {examples}")
             came = verification_of(one, lambda certificate: rerun(bench, certificate), numbers=bench.numbers)
-            of = About(f"certificate.{one.id}", f"c:{one.id}", one.units[0] if len(one.units) == 1 else None)
+            source = f"c:{one.id}" if run else given.what
+            of = About(f"certificate.{one.id}", source, one.units[0] if len(one.units) == 1 else None)
             facts.append(
                 of("verified", f"{came.sentence.rstrip('.')}: {one.plain_claim}", codec.encode(came))
             )
             statuses.append(came.status)
         where, matched = f"run {run.id}" if run else given.what, statuses.count(Status.MATCH)
+        held = len(run.store.certificates()) if run else n
     said = f"{matched} of {n} certificates of {where} match"
+    said += f"; it has {held}, which `mecharule verify {run.id} --all` runs" if run and n < held else ""
     said = said if n else f"{where}: there is no certificate, so nothing was claimed and nothing verified"
     if n != 1 or given.what == "last":
         facts.append(fact(said, key="certificates.match", value={"matched": matched, "of": n}))
@@ -86,13 +89,15 @@ def _of_run(run: live_run.Run, given: VerifyArguments) -> tuple[Certificate, ...
 
 
 def _placed(given: VerifyArguments) -> VerifyArguments:
-    """The same in its run: the newest that holds the certificate, for `last` the one written to last with an answer.
+    """The same in its run: the newest that holds the certificate, for `last` that finished last, or has a later answer.
 
     A run's own name stands for its last answer.
     """
     folder, what = run_directory.runs_directory(), given.what
     if what == "last" and not given.all:
-        named = next(filter(_has_answer, run_directory.written_last_first(folder)), what)
+        ended = run_directory.find_run(what, folder)
+        written = run_directory.written_last_first(folder)
+        named = next(path for path in written if path == ended or _has_answer(path))
         return given.model_copy(update={"run": str(named)})
     for summary in () if given.all else run_directory.list_runs(folder):
         if summary.when is not None:

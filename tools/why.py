@@ -267,7 +267,8 @@ def why_not(run: live_run.Run, given: arguments.WhyNotArguments, tell: Tell) -> 
     of = About.of_unit(run, neuron, "why_not")
     scores, path = run.attribution(neuron.basis, regime), run.told.settled(neuron, regime.value)
     rank = None if scores is None else attribution_rank(neuron, scores)
-    word, parts = _reason(asked, path[-1] if path else None, rank, _alone(run, neuron, regime))
+    alone, n = _alone(run, neuron, regime), len(run.slices(regime).positions)
+    word, parts = _reason(asked, path[-1] if path else None, rank, alone)
     facts = [of.told("reason", f"why_not.{word.replace(' ', '_')}", word, regime=regime, **parts)]
     if rank is not None and scores is not None:
         score = float(scores[neuron.layer, neuron.channel])
@@ -279,8 +280,8 @@ def why_not(run: live_run.Run, given: arguments.WhyNotArguments, tell: Tell) -> 
     if given.test:
         made = _counts.certificate_of(run, neuron, regime)
         facts.append(_counts.flips_fact(made, About.of_unit(run, neuron)))
-    elif not path or path[-1].size > 1:
-        facts.append(of.told("next", "why_not.next", f"mecharule why-not {run.id} {neuron} --test"))
+    elif alone.n < n and (not path or path[-1].size > 1):
+        facts.append(of.told("next", "why_not.next", f"mecharule why-not {run.id} {neuron} --test", n=n))
     return of_facts(facts)
 
 

@@ -13,7 +13,7 @@ from mecharule_ops.facts.flips import stronger_slice
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.loading.model_names import BUNDLED
-from mecharule_ops.types import Baseline, Basis, Phase
+from mecharule_ops.types import Basis
 
 
 def opening(findings: Findings) -> tuple[str, ...]:
@@ -92,9 +92,9 @@ def when_line(findings: Findings) -> str:
 
 
 def sure_line(findings: Findings) -> str:
-    """The strongest on answers kept aside, its rank, what each search missed; empty where no unit is shown."""
+    """The strongest on answers kept aside, its rank, what each search missed; where none is shown what more runs do."""
     if not (shown := findings.shown()):
-        return ""
+        return numbers.sentence(_again_words(findings, shown)) if findings.again else ""
     named = zip(searches.search_titles(findings), findings.searches, strict=True)
     searched = [(name, outcome) for name, outcome in named if outcome.tau_agonists]
     missed = [
@@ -118,7 +118,7 @@ def _again_words(findings: Findings, shown: Collection[Unit]) -> str:
     parts = {"are": "is" if each < 2 else "are", "runs": numbers.plural(len(findings.again), "more run")}
     parts["how"] = "; ".join([f"seed{many} {', '.join(str(one.seed) for one in findings.again)}", *other])
     parts["new"] = f"{numbers.plural(len(theirs), 'other')} {'is' if len(theirs) == 1 else 'are'} shown"
-    return fact.said("found.again", **counts, **parts)
+    return fact.said(f"found.again{'' if shown else '.none'}", **counts, **parts)
 
 
 def negative(findings: Findings, outcome: SearchOutcome) -> str:
@@ -166,15 +166,11 @@ def _scope(findings: Findings, outcome: SearchOutcome) -> str:
 
 def suggestions(
     findings: Findings, outcome: SearchOutcome, searched: Collection[Basis] = ()
-) -> tuple[str, ...]:
+) -> Iterator[str]:
     """What to change next, most telling first: where no τ-agonist was found, and where the audit met one.
 
     `searched` are the bases of the whole run: none of them is advised.
     """
-    return tuple(_advice(findings, outcome, searched))
-
-
-def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
     if outcome.audit is not None and outcome.audit.found:
         yield fact.said("advice.audit", met=numbers.plural(len(outcome.audit.found), "τ-agonist"))
     if outcome.tau_agonists:
@@ -186,12 +182,8 @@ def _advice(findings: Findings, outcome: SearchOutcome, searched: Collection[Bas
     elif exist < needed:
         alone = ".alone" * outcome.nothing_searched
         yield fact.said(f"advice.records{alone}", needed=needed, exist=exist, f=findings)
-    if missed := len(outcome.missed(findings.tau)):
-        yield fact.said("advice.exhaustive", missed=numbers.plural(missed, "τ-agonist"))
-    elif not outcome.nothing_searched:
+    if not outcome.nothing_searched and not outcome.missed(findings.tau):
         yield from _about_place(findings, outcome, searched)
-        known = outcome.intervention.baseline in (Baseline.ZERO, Baseline.SLOT0)
-        yield fact.said(f"advice.baseline.{outcome.intervention.baseline if known else 'other'}")
 
 
 def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
@@ -199,8 +191,7 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
     basis, layers = outcome.intervention.basis, outcome.whole_layers
     reach = [whole.layer for whole in layers if whole.estimate.reaches(findings.tau)]
     if reach:
-        many = f"{len(reach)} of {len(layers)} layers as a whole reach"
-        where = many if len(reach) > 1 else f"Layer {reach[0]} as a whole reaches"
+        where = f"{len(reach)} of {len(layers)} layers as a whole reach{'es' if len(reach) == 1 else ''}"
         seen = bool(outcome.exhaustive) or not outcome.untested
         pruned = "" if seen else ", or one unit has it that was pruned with its group"
         yield fact.said("advice.layer", where=where, basis=basis, pruned=pruned)
@@ -208,5 +199,3 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
         yield fact.said("advice.no_layer")
     if left := [other.value for other in bases.ROWS if other not in {basis, *searched}]:
         yield fact.said("advice.basis", f=findings, bases=",".join(left))
-    if layers and not reach and outcome.intervention.phase is not Phase.WHOLE:
-        yield fact.said("advice.phase", phase=outcome.intervention.phase)

@@ -259,15 +259,8 @@ def limits_of_run(run: Run, findings: Findings) -> Iterator[Stated]:
 def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
     """What would settle what is open, each with its command."""
     if any(unit.lower < findings.tau for unit in findings.by_support()):
-        rows = getattr(run.task, "questions", None)
-        is_spent = rows is not None and len(rows) <= run.config.records
-        more = f"the same run {'on a table of more rows' if is_spent else 'with a larger `--records`'}"
-        yield stated("next.records", more, more=more)
-    searched = (search for search in findings.searches if search.tau_agonists)
-    if "few_drawn" in [shown_units.unshowable_by(findings, search) for search in searched]:
-        yield stated("next.controls", shown_units.measures(findings), how=shown_units.measures(findings))
-    if any(not search.exhaustive for search in findings.searches):
-        command = f"mecharule run --from {findings.run} --tau {findings.tau / 2:g}"
-        yield stated("next.tau", command, f=findings, command=command)
-    command = f"mecharule run --from {findings.run} --again 3"
-    yield stated("next.run", command, command=command)
+        yield stated("next.records", findings.run)
+    found = (search for search in findings.searches if search.tau_agonists)
+    if not all(shown_units.unshowable_by(findings, search) for search in found):
+        command = f"mecharule run --from {findings.run} --again 3"
+        yield stated("next.run", command, command=command)

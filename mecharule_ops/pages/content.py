@@ -161,7 +161,7 @@ def search_section(findings: Findings, index: int) -> Section:
     elif outcome.whole_layers:
         blocks.append(sentence(whole_layer_words(findings, outcome)))
     bases = {each.intervention.basis for each in findings.searches}
-    if advice := suggestions(findings, outcome, bases):
+    if advice := tuple(suggestions(findings, outcome, bases)):
         blocks += ["What to try next:", advice]
     blocks += [_weak(findings, outcome)]
     blocks += [_told(of(findings, outcome)) for of in (union_of, missed_of, cost_of)]

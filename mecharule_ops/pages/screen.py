@@ -91,7 +91,8 @@ def _ask_next(findings: Findings) -> Iterator[str]:
     unit = next((unit for unit in findings.by_evidence() if unit.is_tau_agonist), None)
     about = [f"why does {unit.neuron} flip?", f"how sure is {unit.neuron}?"] if unit else []
     if unit and not unit.is_shown:
-        yield from _wrapped(f"Next: {fact.said('next.not_shown', f=findings, unit=unit.neuron)}")
+        if not (findings.again or shown_units.unshowable_by(findings, unit.search)):
+            yield from _wrapped(f"Next: {fact.said('next.not_shown', f=findings, unit=unit.neuron)}")
         del about[0]
     for place, question in enumerate((*about, "what did the search miss?")):
         yield f'{"      " if place else "Ask:  "}mecharule ask {findings.run} "{question}"'

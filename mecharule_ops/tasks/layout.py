@@ -145,8 +145,10 @@ class LaidTable(TextTask):
         template = COLUMN.sub(lambda part: f"{{{roles.parts[part[1]]}}}", self.template) or f"{{{PROMPT}}}"
         rows = self._records(kept, roles, [name for name, why in left.items() if not why], template, faults)
         if 0 < len(rows) < (good := len(found) - len(faults)):
+            clash = sum(OR in str(row.get(TARGET, row.get(ANSWERS, ""))) for row in rows.values())
+            of = f", and of {clash:,} any of several answers is right" if clash else ""
             told.append(
-                f"{good:,} rows are {plural(len(rows), 'prompt')}: rows of one prompt are one record."
+                f"{good:,} rows are {plural(len(rows), 'prompt')}, a record each with its first row's columns{of}."
             )
         told += self.sifted(faults, len(found)) if faults else []
         return Laid([*rows.values()], [*rows], told, template)

@@ -123,8 +123,8 @@ def _of_prompts(task: PromptTable) -> Iterator[str]:
         )
     if len(kept) < SEARCHABLE:
         yield (
-            f"{plural(len(kept), 'record')} are too few to search: bring {FEW} or more, since a third is held "
-            "out and 14 examples of one outcome are needed in a slice"
+            f"{plural(len(kept), 'record')} {'is' if len(kept) == 1 else 'are'} too few to search: bring {FEW} or more "
+            "since a third is held out and 14 examples of one outcome are needed in a slice"
         )
     elif len(kept) < FEW:
         yield too_few(f"{len(kept)} records", len(kept))
@@ -179,8 +179,8 @@ def _of_columns(task: PromptTable) -> Iterator[str]:
         yield "there are no columns but prompt and answer: rules can only be about the words of these"
 
 
-_NOTHING = ("na", "nan", "n/a", "null", "none")
-"""What tables write in a cell that holds nothing."""
+_NOTHING = ("na", "nan", "n/a", "null", "none", "inf", "-inf", "infinity")
+"""What tables write in a cell that holds nothing, or no number of any size."""
 
 
 def _not_numbers(name: str, texts: Sequence[str]) -> str:
@@ -193,5 +193,5 @@ def _not_numbers(name: str, texts: Sequence[str]) -> str:
     if not (commas or gone) or len(commas) + len(gone) + numbers < len(texts) or not (commas or numbers):
         return ""
     said = [f"a comma stands in {commas[0]!r}: write a point"] if commas else []
-    said += [f"{plural(len(gone), 'row')} hold {gone[0]!r}: fill them or leave them out"] if gone else []
+    said += [f"{gone[0]!r} stands in {plural(len(gone), 'row')}: fill them or leave them out"] if gone else []
     return f"{name} is read as text, not as numbers, since {', and '.join(said)}"

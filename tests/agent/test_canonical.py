@@ -52,6 +52,7 @@ def test_each_wording_and_what_is_offered_is_its_own_question(row: canonical.Row
         ("why did m0.31 not make it?", "why was m0.31 not found?"),
         ("are a2.h3 and m1.14 doing one job?", "is a2.h3 stronger than m1.14?"),
         ("would 17 + 25 = come out right without a2.h3?", "what does a2.h3 do to “17 + 25 =”?"),
+        ("what is 17 + 25 =?", "what does m1.14 do to “17 + 25 =”?"),
         ("what did attribution think of the units?", "how does attribution rank the units?"),
     ],
 )
@@ -62,6 +63,12 @@ def test_what_a_question_names_stands_in_its_suggestions(question: str, offered:
     assert offered in read
     named = set(canonical.UNIT.findall(question)) or {"m1.14"}
     assert all(not (units := set(canonical.UNIT.findall(one))) or units & named for one in read)
+
+
+def test_no_edit_is_offered_where_the_task_makes_none() -> None:
+    for edited in (True, False):
+        read = canonical.understand("pairs of prompts one edit apart", replace(NAMES, edited=edited), "m1.14")
+        assert ("does one edit" in " ".join(map(str, read))) == edited
 
 
 @pytest.mark.parametrize(

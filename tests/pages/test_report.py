@@ -22,7 +22,7 @@ from mecharule_ops.pages.content import report_page, report_sections, report_tex
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.rows import RuleRow, rule_rows
 from mecharule_ops.rules.algebra import Rule
-from mecharule_ops.types import Baseline, Basis, Intervention, Phase
+from mecharule_ops.types import Basis, Intervention
 from tools.scoring import ClauseRow
 
 GOLDEN = Path(__file__).parent / "golden" / "report.txt"
@@ -101,7 +101,6 @@ def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_t
     said = flat(report_text(found))
     assert "yet testing every unit alone finds 4 of at least τ = 0.2 on the point estimate" in said
     assert "no unit of this basis" not in said
-    assert "finds 4 τ-agonists that the search missed" in " ".join(suggestions(found, found.searches[0]))
 
 
 def test_a_layer_of_which_some_units_were_searched_is_not_called_whole() -> None:
@@ -275,31 +274,23 @@ QUIET = {"whole_layers": (counts.WholeLayer(layer=3, estimate=estimate(5, 5)),)}
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "Layer 24 as a whole reaches τ"),
+        ({}, "1 of 2 layers as a whole reaches τ"),
         ({}, "or one unit has it that was pruned with its group"),
         ({"singletons_tested": 17_280}, "directions that are no single unit."),
         ({"whole_layers": ()}, "--basis attn_head,mlp_hidden`"),
         ({"unrelated_n": 11}, "14 examples a slice are needed before anything can be pruned, 11 exist"),
         (QUIET, "No layer as a whole reaches τ"),
-        (QUIET, "phase whole"),
-        ({"intervention": replace(ON_MLP, baseline=Baseline.SLOT0)}, "true mean-positional"),
-        ({"intervention": replace(ON_MLP, baseline=Baseline.MEAN)}, "zero is a stronger change"),
     ],
 )
 def test_advice_follows_from_the_counts(changes: dict[str, object], said: str) -> None:
     assert said in " ".join(suggestions(FINDINGS, replace(NEGATIVE, **changes)))
 
 
-def test_no_phase_is_advised_that_was_searched() -> None:
-    everywhere = replace(ON_MLP, phase=Phase.WHOLE)
-    assert "phase" not in " ".join(suggestions(FINDINGS, replace(NEGATIVE, **QUIET, intervention=everywhere)))
-
-
 def test_no_basis_is_advised_that_was_searched_and_nothing_where_a_tau_agonist_was_found() -> None:
     left = suggestions(FINDINGS, NEGATIVE, {Basis.ATTN_HEAD, Basis.MLP_OUT})
     assert "--basis mlp_hidden`." in " ".join(left)
     assert "--basis" not in " ".join(suggestions(FINDINGS, NEGATIVE, set(Basis)))
-    assert suggestions(FINDINGS, POSITIVE) == ()
+    assert not [*suggestions(FINDINGS, POSITIVE)]
 
 
 def test_records_of_one_cluster_are_a_limit_of_p_and_interval() -> None:

@@ -4,7 +4,6 @@ import dataclasses
 import os
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from mecharule_ops.facts.shown_units import evidence_words, rank_words, unshowab
 from mecharule_ops.findings.evidence import HeldOut, HeldOutFlips, units_for
 from mecharule_ops.findings.records import Findings
 from mecharule_ops.pages.screen import screen
-from mecharule_ops.types import Basis, Neuron, Regime
+from mecharule_ops.types import Neuron, Regime
 
 GOLDEN = Path(__file__).parent / "golden" / "screen.txt"
 MANY = dataclasses.replace(
@@ -103,8 +102,8 @@ def test_why_nothing_can_be_shown_and_whether_a_command_measures_it(
     assert unshowable_by(FINDINGS, outcome) == why
     told = " ".join(screen(run_of(outcome)).split())
     assert ("`mecharule run --from 0c1f --set controls=199` measures it" in told) == cured
-    run: Any = SimpleNamespace(task=None, config=SimpleNamespace(records=400, bases=(Basis.ATTN_HEAD,)))
-    assert ("next.controls" in [key for key, _, _ in next_steps(run, run_of(outcome))]) == cured
+    keys = [key for key, _, _ in next_steps(None, run_of(outcome))]  # type: ignore[arg-type]
+    assert ("next.run" in keys) == (not why)
 
 
 @pytest.mark.parametrize(("units", "alpha", "needed"), [(270, 0.05, 199), (270, 0.01, 244)])

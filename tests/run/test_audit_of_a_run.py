@@ -157,8 +157,8 @@ def test_a_recall_stands_with_its_exact_lower_bound_and_an_audit_with_what_it_ex
 def test_advice_follows_what_the_audit_met() -> None:
     """Only a search whose audit met agonists is advised to look closer."""
     met = replace(AUDIT, found=(agonist("m3.5", 20, 2),))
-    assert "smaller groups" in suggestions(FINDINGS, replace(NEGATIVE, audit=met))[0]
-    assert "audit" not in suggestions(FINDINGS, replace(NEGATIVE, audit=AUDIT))[0]
+    assert "smaller groups" in next(suggestions(FINDINGS, replace(NEGATIVE, audit=met)))
+    assert "audit" not in next(suggestions(FINDINGS, replace(NEGATIVE, audit=AUDIT)))
 
 
 @pytest.mark.parametrize("regime", list(Regime))

@@ -69,7 +69,10 @@ def test_rows_of_one_prompt_are_one_record(tmp_path: Path) -> None:
     assert [(row["prompt"], row["target"], row["foil"]) for row in task.rows()][:2] == [
         *(("The cat", "has|is|was", "have|are|were"), ("The cats", "have|are|were", "has|is|was"))
     ]
-    assert any("24 rows are 6 prompts" in line for line in task.notes)
+    assert any(
+        "24 rows are 6 prompts, a record each with its first row's columns, and of 6 any of" in line
+        for line in task.notes
+    )
     by_logits = {row["prompt"]: row for row in table(path, whole, "--score logits").rows()}
     used = [
         all(row[side] in by_logits[row["prompt"]][side].split("|") for side in ("target", "foil"))

@@ -172,7 +172,7 @@ def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
     """A constant answer, white space, several words, too few, a constant column."""
     rows = [{"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": "c"}]
     said = table_check.warnings_of(make_task(jsonl(tmp_path, rows)))
-    assert any("1 record are too few" in line for line in said)
+    assert any("1 record is too few" in line for line in said)
     assert any("no columns but prompt and answer" in line for line in said)
     same = [{"prompt": f"{n} ", "answer": "new york", "x": 1} for n in range(60)]
     said = table_check.warnings_of(make_task(jsonl(tmp_path, same, "same.jsonl")))

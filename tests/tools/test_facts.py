@@ -17,6 +17,7 @@ from mecharule_ops.confidence import searched_alpha
 from mecharule_ops.facts.fact import Fact, keyed
 from mecharule_ops.findings.records import to_json
 from mecharule_ops.run.opening import findings_of, opened
+from mecharule_ops.types import Neuron
 from tools.registry import ToolResult, call
 
 Given = dict[str, Any]
@@ -133,14 +134,14 @@ def test_each_number_of_each_fact_is_one_of_the_tools_data(
 def test_why_not_ends_where_the_search_of_its_basis_and_direction_settled_the_unit(
     faced: Path, of: Facing
 ) -> None:
-    """Of the units that nodes name, first and last of a group, the one of the largest and of the smallest."""
+    """The units of the largest and of the smallest group that settled any."""
     settled: dict[str, tuple[str, int]] = {}
     with opened(str(faced)) as run:
         for view in run.told.searches.values():
             if (view.at.basis, view.at.regime) == (of.basis, of.regime.value):
                 for node in view.nodes.values():
                     if node.verdict in ("pruned", "kept", "dropped"):
-                        units = node.printed(of.basis).split(" … ")
+                        units = [str(Neuron(of.basis, node.layer, channel)) for channel in node.channels]
                         settled |= dict.fromkeys(units, (str(node.verdict), node.size))
     for unit in {pick(settled, key=lambda unit: settled[unit][1]) for pick in (max, min)}:
         given = {"run": str(faced), "neuron": unit, "regime": str(of.regime.value)}
