@@ -27,11 +27,10 @@ def compare(run: live_run.Run, given: arguments.CompareArguments, tell: Tell) ->
     Cost: both slices of each unit that has no certificate; nothing for runs.
     """
     if re.fullmatch(bases.UNIT_NAME, given.first):
-        if given.second is None:
-            raise errors.UsageError(f"expected a second unit to compare with {given.first}, got none")
-        units, findings = units_of(run, f"{given.first},{given.second}"), opening.findings_of(run)
+        units = units_of(run, f"{given.first},{given.second or given.first}")
+        findings = opening.findings_of(run)
         if len(units) < 2:
-            raise errors.UsageError(f"expected two units to compare, got {given.first} twice")
+            raise errors.UsageError(f"expected a unit to compare with {given.first}, got {given.second}")
         regime = opening.outcome_for(findings, units[0], opening.regime_of(given.regime)).regime
         opening.outcome_for(findings, units[1], regime)
         missing = [unit for unit in units if opening.find_certificate(run, (unit,), regime) is None]

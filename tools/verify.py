@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from mecharule_ops import codec, errors, numbers, types
+from mecharule_ops import codec, errors, events, numbers, types
 from mecharule_ops.certificates.bundles import read_bundle
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.certificates.verification import VerificationStatus as Status
@@ -15,7 +15,8 @@ from mecharule_ops.loading import model_names, placement
 from mecharule_ops.replacement import baselines, table_files
 from mecharule_ops.run import live_run, opening
 from mecharule_ops.run.second_run import Bench, CannotRepeat, bench_of_run, rerun
-from mecharule_ops.store import keys, run_directory, run_store
+from mecharule_ops.store import keys, run_directory
+from mecharule_ops.store.run_log import RunLog
 from tools.arguments import VerifyArguments
 from tools.result import About, Priced, Quoted, Tell, of_facts, price_words
 
@@ -95,9 +96,7 @@ def _placed(given: VerifyArguments) -> VerifyArguments:
     """
     folder, what = run_directory.runs_directory(), given.what
     if what == "last" and not given.all:
-        ended = run_directory.find_run(what, folder)
-        written = run_directory.written_last_first(folder)
-        named = next(path for path in written if path == ended or _has_answer(path))
+        named = max(run_directory.written_last_first(folder), key=_told_at, default=what)
         return given.model_copy(update={"run": str(named)})
     for summary in () if given.all else run_directory.list_runs(folder):
         if summary.when is not None:
@@ -111,10 +110,12 @@ def _placed(given: VerifyArguments) -> VerifyArguments:
     )
 
 
-def _has_answer(path: Path) -> bool:
-    with suppress(errors.StoreError), run_store.RunStore.open(path, read_only=True, whole=False) as store:
-        return store.has(keys.LAST_ANSWER)
-    return False
+def _told_at(path: Path) -> float:
+    """Unix time at which a run finished, or an answer about it named certificates; 0 where neither can be read."""
+    with suppress(errors.StoreError), RunLog.read(path) as log:
+        answered = [moment for moment, one in log.every(events.QuestionAnswered) if one.certificates]
+        return max(answered + [moment for moment, _ in log.every(events.RunFinished)], default=0.0)
+    return 0.0
 
 
 def _bare(identifier: str) -> str:

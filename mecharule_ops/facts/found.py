@@ -117,7 +117,7 @@ def _again_words(findings: Findings, shown: Collection[Unit]) -> str:
     counts = {"shown": len(shown), "each": each or "none", "never": times.count(0) or "none"}
     parts = {"are": "is" if each < 2 else "are", "runs": numbers.plural(len(findings.again), "more run")}
     parts["how"] = "; ".join([f"seed{many} {', '.join(str(one.seed) for one in findings.again)}", *other])
-    parts["new"] = f"{numbers.plural(len(theirs), 'other')} {'is' if len(theirs) == 1 else 'are'} shown"
+    parts["new"] = f"{numbers.plural(len(theirs), 'unit')} {'is' if len(theirs) == 1 else 'are'} shown"
     return fact.said(f"found.again{'' if shown else '.none'}", **counts, **parts)
 
 
@@ -191,10 +191,9 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
     basis, layers = outcome.intervention.basis, outcome.whole_layers
     reach = [whole.layer for whole in layers if whole.estimate.reaches(findings.tau)]
     if reach:
-        where = f"{len(reach)} of {len(layers)} layers as a whole reach{'es' if len(reach) == 1 else ''}"
-        seen = bool(outcome.exhaustive) or not outcome.untested
-        pruned = "" if seen else ", or one unit has it that was pruned with its group"
-        yield fact.said("advice.layer", where=where, basis=basis, pruned=pruned)
+        pruned = ".pruned" if outcome.untested and not outcome.exhaustive else ""
+        parts = {"reach": len(reach), "layers": numbers.plural(len(layers), "layer"), "basis": basis}
+        yield fact.said(f"advice.layer{pruned}", **parts)
     elif layers:
         yield fact.said("advice.no_layer")
     if left := [other.value for other in bases.ROWS if other not in {basis, *searched}]:

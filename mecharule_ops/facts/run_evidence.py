@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from mecharule_ops import codec, types
 from mecharule_ops.facts import control_facts, flips, searches, shown_units
 from mecharule_ops.facts.fact import SENTENCES, FactValue, Stated, stated
+from mecharule_ops.facts.found import suggestions
 from mecharule_ops.facts.rules import published_counts, shown_of_all
 from mecharule_ops.findings.counts import dominance
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
@@ -256,11 +257,15 @@ def limits_of_run(run: Run, findings: Findings) -> Iterator[Stated]:
     yield stated("limits.certificates", stored, f=findings, stored=stored)
 
 
-def next_steps(run: Run, findings: Findings) -> Iterator[Stated]:
-    """What would settle what is open, each with its command."""
-    if any(unit.lower < findings.tau for unit in findings.by_support()):
-        yield stated("next.records", findings.run)
-    found = (search for search in findings.searches if search.tau_agonists)
-    if not all(shown_units.unshowable_by(findings, search) for search in found):
+def next_steps(run: Run | None, findings: Findings) -> Iterator[Stated]:
+    """What would settle what is open, or what to change where nothing was found, most telling first."""
+    reasons = [shown_units.unshowable_by(findings, each) for each in findings.searches if each.tau_agonists]
+    if "few_drawn" in reasons:
+        yield stated("next.controls", shown_units.measures(findings), how=shown_units.measures(findings))
+    if not (findings.again or all(reasons)):
         command = f"mecharule run --from {findings.run} --again 3"
         yield stated("next.run", command, command=command)
+    searched = {each.intervention.basis for each in findings.searches}
+    advised = [advice for each in findings.searches for advice in suggestions(findings, each, searched)]
+    for place, advice in enumerate(dict.fromkeys(advised)):
+        yield f"next.{place}", advice, advice

@@ -6,8 +6,9 @@ At most 40 lines of 100 columns, more of fewer, nothing said twice; everything e
 from collections.abc import Iterator
 
 from mecharule_ops.facts import fact, rules, searches, shown_units
-from mecharule_ops.facts.found import in_short, negative, opening, suggestions
+from mecharule_ops.facts.found import in_short, negative, opening
 from mecharule_ops.facts.glossary import explained
+from mecharule_ops.facts.run_evidence import next_steps
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.numbers import plural, sentence
 from mecharule_ops.pages import as_text
@@ -82,17 +83,14 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
 
 
 def _ask_next(findings: Findings) -> Iterator[str]:
-    """Commands that lead on from what was found; where nothing was, what to change first."""
-    if not any(outcome.tau_agonists for outcome in findings.searches):
-        bases = {outcome.intervention.basis for outcome in findings.searches}
-        advised = [advice for each in findings.searches for advice in suggestions(findings, each, bases)]
-        for advice in list(dict.fromkeys(advised))[:ADVICE]:
-            yield from _wrapped(f"Next: {advice}")
+    """Commands that lead on from what was found; where nothing is shown, what would settle it or to change first."""
+    # How many random units it takes stands beside what is not shown for want of them.
+    steps = [said for key, _, said in next_steps(None, findings) if key != "next.controls"]
+    for said in steps[: 0 if findings.shown() else ADVICE]:
+        yield from _wrapped(f"Next: {sentence(said)}")
     unit = next((unit for unit in findings.by_evidence() if unit.is_tau_agonist), None)
     about = [f"why does {unit.neuron} flip?", f"how sure is {unit.neuron}?"] if unit else []
     if unit and not unit.is_shown:
-        if not (findings.again or shown_units.unshowable_by(findings, unit.search)):
-            yield from _wrapped(f"Next: {fact.said('next.not_shown', f=findings, unit=unit.neuron)}")
         del about[0]
     for place, question in enumerate((*about, "what did the search miss?")):
         yield f'{"      " if place else "Ask:  "}mecharule ask {findings.run} "{question}"'

@@ -179,19 +179,19 @@ def _of_columns(task: PromptTable) -> Iterator[str]:
         yield "there are no columns but prompt and answer: rules can only be about the words of these"
 
 
-_NOTHING = ("na", "nan", "n/a", "null", "none", "inf", "-inf", "infinity")
-"""What tables write in a cell that holds nothing, or no number of any size."""
+_NOTHING = ("na", "nan", "n/a", "null", "none")
+"""What tables write in a cell that holds nothing."""
 
 
 def _not_numbers(name: str, texts: Sequence[str]) -> str:
     """That a column is read as text for a few cells, or commas, though it has numbers; empty where that is not so."""
     commas = [text for text in texts if re.fullmatch(r"\s*-?\d+,\d+\s*", text)]
-    gone = [text for text in texts if not text.strip() or text.strip().lower() in _NOTHING]
+    gone = [text for text in texts if text.strip().lower().lstrip("+-") in ("", "inf", "infinity", *_NOTHING)]
     numbers = sum(
         re.fullmatch(r"\s*[-+]?\d*\.?\d+(e[-+]?\d+)?\s*", text, re.IGNORECASE) is not None for text in texts
     )
     if not (commas or gone) or len(commas) + len(gone) + numbers < len(texts) or not (commas or numbers):
         return ""
     said = [f"a comma stands in {commas[0]!r}: write a point"] if commas else []
-    said += [f"{gone[0]!r} stands in {plural(len(gone), 'row')}: fill them or leave them out"] if gone else []
+    said += [f"none stands in {plural(len(gone), 'row')}, as {gone[0]!r}: fill or drop them"] if gone else []
     return f"{name} is read as text, not as numbers, since {', and '.join(said)}"

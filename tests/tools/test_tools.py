@@ -213,24 +213,23 @@ def test_flip_why_not_and_verify_have_a_price_and_write_nothing(tool: Tool, stro
     assert len(tool("show", table="certificates").data["rows"]) == before
 
 
-def test_verify_last_is_of_the_run_with_the_last_answer(
+def test_verify_last_is_of_the_run_that_finished_or_was_asked_last(
     finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or of one that finished since, never of one that cannot be read."""
+    """Whichever was written last, and never one that cannot be read."""
     monkeypatch.setenv("MECHARULE_RUNS", str(tmp_path))
-    for age, name in enumerate(("aaaa", "bbbb", "cccc")):
-        path = tmp_path / f"{name}.mecharule"
-        path.write_bytes(finished_run.read_bytes())
-        with run_store.RunStore.open(path) as store:
-            certificate, *others = store.certificates()
-            if name == "aaaa":
-                store.put(keys.LAST_ANSWER, [certificate.id])
-        os.utime(path, (1000 + age, 1000 + age))
-    (tmp_path / "dddd.mecharule").write_text("no run")
-    assert f"of {1 + len(others)} certificates;" in call("verify", {"estimate": True}).text
-    os.utime(tmp_path / "aaaa.mecharule", (2000, 2000))
-    assert "of 1 certificate;" in call("verify", {"estimate": True}).text
-    assert "of 1 certificate;" in call("verify", {"what": "aa", "estimate": True}).text
+    for name in ("aaaa", "bbbb"):
+        (tmp_path / f"{name}.mecharule").write_bytes(finished_run.read_bytes())
+    (tmp_path / "cccc.mecharule").write_text("no run")
+    for name in ("aaaa", "bbbb", "aaaa"):
+        with run_store.RunStore.open(tmp_path / f"{name}.mecharule") as store:
+            one, *others = (made.id for made in store.certificates())
+            asked = events.QuestionAnswered(question="", answer="", llm="", checked="", certificates=(one,))
+            store.append([asked if name == "aaaa" else events.RunFinished(run=name, status="")])
+            store.put(keys.LAST_ANSWER, [one]) if name == "aaaa" else None
+        os.utime(tmp_path / "bbbb.mecharule")
+        said = "1 certificate;" if name == "aaaa" else f"{1 + len(others)} certificates;"
+        assert f"of {said}" in call("verify", {"estimate": True}).text
 
 
 def test_a_price_that_was_never_timed_is_said_to_be_unknown() -> None:
