@@ -191,9 +191,9 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
     basis, layers = outcome.intervention.basis, outcome.whole_layers
     reach = [whole.layer for whole in layers if whole.estimate.reaches(findings.tau)]
     if reach:
-        pruned = ".pruned" if outcome.untested and not outcome.exhaustive else ""
-        parts = {"reach": len(reach), "layers": numbers.plural(len(layers), "layer"), "basis": basis}
-        yield fact.said(f"advice.layer{pruned}", **parts)
+        seen = outcome.exhaustive or not outcome.untested or (outcome.audit and outcome.audit.counted)
+        where = f"{len(reach)} of {len(layers)}"
+        yield fact.said(f"advice.layer{'' if seen else '.pruned'}", where=where, basis=basis)
     elif layers:
         yield fact.said("advice.no_layer")
     if left := [other.value for other in bases.ROWS if other not in {basis, *searched}]:

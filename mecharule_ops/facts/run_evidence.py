@@ -268,4 +268,4 @@ def next_steps(run: Run | None, findings: Findings) -> Iterator[Stated]:
     searched = {each.intervention.basis for each in findings.searches}
     advised = [advice for each in findings.searches for advice in suggestions(findings, each, searched)]
     for place, advice in enumerate(dict.fromkeys(advised)):
-        yield f"next.{place}", advice, advice
+        yield f"next.{place}", advice, advice.removesuffix(".")

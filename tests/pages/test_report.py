@@ -274,7 +274,7 @@ QUIET = {"whole_layers": (counts.WholeLayer(layer=3, estimate=estimate(5, 5)),)}
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "As a whole 1 of 2 layers reach τ"),
+        ({}, "Whole layers reach τ (1 of 2), no unit seen alone does"),
         ({}, "or one unit has it that was pruned with its group"),
         ({"singletons_tested": 17_280}, "directions that are no single unit."),
         ({"whole_layers": ()}, "--basis attn_head,mlp_hidden`"),
