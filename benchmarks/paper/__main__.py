@@ -71,9 +71,9 @@ AT_SCALE = (
     "The paper's task on 0.5 and 1.5 B",
     SCALE_COLUMNS,
     "`+ − × ÷` of 0–299, four-shot; 0.5 B unless said. Localized: not ruled out; one flip of 16 can do. Recall: 95 % "
-    "sure by units drawn; cost: forwards, the draw's left out, of every unit's alone. Any anchored: flips outside the "
-    "slices. Rules: anchored units of MCC ≥ .70, flips permuted once. Searches that name none at τ are in the table of "
-    "searches.\n\n[Words](method.md); what chose a rule, and the paper's own: [experiments.md](experiments.md).",
+    "sure by units drawn, or counted; cost: forwards, the draw's left out, of every unit's alone. Any anchored: flips "
+    "outside the slices. Rules: anchored units of MCC ≥ .70, flips permuted once.\n\n"
+    "[Words](method.md); what chose a rule, and the paper's own: [experiments.md](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}
 OWN = {"published": "paper", "scale": "paper_scale"}

@@ -295,12 +295,13 @@ def scale(runs: Runs) -> Shown:
 
 
 def recall(search: SearchOutcome, tier: float) -> dict[str, float]:
-    """Units that flip that share of a slice: found by the search, met by its audit alone, left at most (95 %); NaN
-    without an audit of what was not tested."""
+    """Units that flip that share of a slice: found by the search, met by its audit alone, left at most (95 %, or
+    counted where every unit was tested after it); NaN without either."""
     audit, met = search.audit, {unit.neuron for unit in search.audit.found} if search.audit else set()
     there = [each.neuron for each in search.agonists if each.estimate.reaches(tier)]
     own = sum(unit not in met for unit in there)
-    left = audit.missed_at_most if audit else math.nan if search.untested else 0
+    known = len(search.missed(tier)) if search.exhaustive or not search.untested else math.nan
+    left = audit.missed_at_most if audit else known
     least = own / (len(there) + left) if there else math.nan
     drawn = audit.tested if audit else 0
     return dict(zip(RECALL, (tier, own, drawn, len(there) - own, left, least), strict=True))
