@@ -30,8 +30,8 @@ GROUPED: Mapping[str, object] = {
     "controls_for": 0,
 }
 """Groups by attribution in both directions; the two shared runs are guided."""
-ELSEWHERE = ("versions", "model_hash", "stages")
-"""Of the machine's packages and clock, as what certificates are called."""
+ELSEWHERE = ("versions", "model_hash", "stages", "searches.tree.channels")
+"""Of the machine's packages and clock, as what certificates are called, or hashed with the nodes."""
 OF_LOGITS = (
     *("chains", "close_completions"),
     *(f"searches.accounts.{part}" for part in ("points", "drop_error")),
@@ -80,12 +80,16 @@ def parts_of(data: object) -> Parts:
 
 
 def nodes_of(path: Path) -> Parts:
-    """The hash of the nodes of each search, as they were decided one after the other."""
+    """The hash of the nodes of each search, as they were decided one after the other.
+
+    Which units share a group of a guided search hangs on the last digits of logits.
+    """
     lines: defaultdict[str, list[str]] = defaultdict(list)
     with RunLog.read(path) as log:
         for _, _, event in log.events():
             if isinstance(event, events.NodeTested):
                 bare = codec.encode(replace(event.node, ucb=round(event.node.ucb, 3)))
+                bare |= {"channels": ()} if event.node.size > 1 and "guided" in event.search else {}
                 lines[event.search].append(codec.canonical_json(bare))
     return hashed(lines)
 
