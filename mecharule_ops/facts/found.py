@@ -108,9 +108,9 @@ def sure_line(findings: Findings) -> str:
 
 def _again_words(findings: Findings, shown: Collection[Unit]) -> str:
     """How many of the shown units more runs show too, each time or never, and how many units only these show."""
-    theirs = {(way, unit) for one in findings.again for way, units in one.shown.items() for unit in units} - {
-        (unit.search.regime.arrow, unit.neuron) for unit in shown
-    }
+    ours = {(unit.search.regime.arrow, unit.neuron) for unit in shown}
+    told = ((way, unit) for one in findings.again for way, units in one.shown.items() for unit in units)
+    theirs = {each[1] for each in told if each not in ours}
     times = [unit.again.count for unit in shown if unit.again is not None]
     other = dict.fromkeys(f"other {name}" for one in findings.again for name in one.differs)
     each, many = times.count(len(findings.again)), "s" * (len(findings.again) > 1)
@@ -188,13 +188,14 @@ def suggestions(
 
 def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collection[Basis]) -> Iterator[str]:
     """Whether the effect is somewhere in this basis at all, judged by whole layers."""
-    basis, layers = outcome.intervention.basis, outcome.whole_layers
+    whole = outcome.basis_units in (None, outcome.cost.candidates)
+    layers = outcome.whole_layers if whole else ()
     reach = [whole.layer for whole in layers if whole.estimate.reaches(findings.tau)]
     if reach:
         seen = outcome.exhaustive or not outcome.untested or (outcome.audit and outcome.audit.counted)
         where = f"{len(reach)} of {len(layers)}"
-        yield fact.said(f"advice.layer{'' if seen else '.pruned'}", where=where, basis=basis)
+        yield fact.said(f"advice.layer{'' if seen else '.pruned'}", where=where, s=outcome)
     elif layers:
-        yield fact.said("advice.no_layer")
-    if left := [other.value for other in bases.ROWS if other not in {basis, *searched}]:
+        yield fact.said("advice.no_layer", s=outcome)
+    if left := [other.value for other in bases.ROWS if other not in {outcome.intervention.basis, *searched}]:
         yield fact.said("advice.basis", f=findings, bases=",".join(left))

@@ -259,13 +259,14 @@ def limits_of_run(run: Run, findings: Findings) -> Iterator[Stated]:
 
 def next_steps(run: Run | None, findings: Findings) -> Iterator[Stated]:
     """What would settle what is open, or what to change where nothing was found, most telling first."""
-    reasons = [shown_units.unshowable_by(findings, each) for each in findings.searches if each.tau_agonists]
+    found = [each for each in findings.searches if each.tau_agonists]
+    reasons = [shown_units.unshowable_by(findings, each) for each in found]
     if "few_drawn" in reasons:
         yield stated("next.controls", shown_units.measures(findings), how=shown_units.measures(findings))
     if not (findings.again or all(reasons)):
         command = f"mecharule run --from {findings.run} --again 3"
         yield stated("next.run", command, command=command)
     searched = {each.intervention.basis for each in findings.searches}
-    advised = [advice for each in findings.searches for advice in suggestions(findings, each, searched)]
-    for place, advice in enumerate(dict.fromkeys(advised)):
+    told = [one for each in found or findings.searches for one in suggestions(findings, each, searched)]
+    for place, advice in enumerate(dict.fromkeys(told)):
         yield f"next.{place}", advice, advice.removesuffix(".")

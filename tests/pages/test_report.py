@@ -274,12 +274,12 @@ QUIET = {"whole_layers": (counts.WholeLayer(layer=3, estimate=estimate(5, 5)),)}
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "Whole layers reach τ (1 of 2), no unit seen alone does"),
+        ({}, "Whole layers reach τ in 1→0 (1 of 2), no unit seen alone does"),
         ({}, "or one unit has it that was pruned with its group"),
         ({"singletons_tested": 17_280}, "directions that are no single unit."),
         ({"whole_layers": ()}, "--basis attn_head,mlp_hidden`"),
         ({"unrelated_n": 11}, "14 examples a slice are needed before anything can be pruned, 11 exist"),
-        (QUIET, "No layer as a whole reaches τ"),
+        (QUIET, "No layer as a whole reaches τ in 1→0: mlp_out carries little"),
     ],
 )
 def test_advice_follows_from_the_counts(changes: dict[str, object], said: str) -> None:
@@ -287,10 +287,10 @@ def test_advice_follows_from_the_counts(changes: dict[str, object], said: str) -
 
 
 def test_no_basis_is_advised_that_was_searched_and_nothing_where_a_tau_agonist_was_found() -> None:
-    left = suggestions(FINDINGS, NEGATIVE, {Basis.ATTN_HEAD, Basis.MLP_OUT})
-    assert "--basis mlp_hidden`." in " ".join(left)
+    assert "--basis mlp_hidden`." in " ".join(suggestions(FINDINGS, NEGATIVE, {*Basis} - {Basis.MLP_HIDDEN}))
     assert "--basis" not in " ".join(suggestions(FINDINGS, NEGATIVE, set(Basis)))
     assert not [*suggestions(FINDINGS, POSITIVE)]
+    assert "layer" not in " ".join(suggestions(FINDINGS, replace(NEGATIVE, basis_units=34_560)))
 
 
 def test_records_of_one_cluster_are_a_limit_of_p_and_interval() -> None:

@@ -102,8 +102,8 @@ def test_why_nothing_can_be_shown_and_whether_a_command_measures_it(
     assert unshowable_by(FINDINGS, outcome) == why
     told = " ".join(screen(run_of(outcome)).split())
     assert ("`mecharule run --from 0c1f --set controls=199` measures it" in told) == cured
-    keys = [key for key, _, _ in next_steps(None, run_of(outcome))]  # type: ignore[arg-type]
-    assert ("next.run" in keys) == (not why)
+    keys = [key for key, _, _ in next_steps(None, run_of(outcome, NEGATIVE))]  # type: ignore[arg-type]
+    assert [f"next.{one}" in keys for one in ("run", "controls", "0")] == [not why, cured, False]
 
 
 @pytest.mark.parametrize(("units", "alpha", "needed"), [(270, 0.05, 199), (270, 0.01, 244)])
