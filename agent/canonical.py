@@ -118,7 +118,8 @@ def understand(question: str, names: Names, last: str = "") -> Understood | tupl
     readings = [_read(question, names, it) for it in dict.fromkeys((last, ""))]
     known = ((left, named, row, one) for left, named in readings for row in rows() for one in row.wordings)
     left, named, row, wording = max(known, key=lambda found: _likeness(found[0], _plain(found[3])))
-    if _likeness(left, _plain(wording)) >= NEAR:
+    # A capital that was typed names nothing.
+    if _likeness(left, _plain(wording)) >= NEAR and len(LETTERS.intersection(left.split())) <= len(named):
         return Understood(row, named)
     return _suggested(question.casefold(), readings[0][1], names, last)
 

@@ -56,7 +56,7 @@ def a_whole_run(case: Case = DEFAULT, options: Sequence[str] = TRIAL) -> Iterato
         raise SystemExit(f"expected the run to end, got {os.waitstatus_to_exitcode(status)}: {said[-300:]}")
     taken, (passes, work, held) = time.perf_counter() - began, json.loads(said.splitlines()[-1])
     peak = best_rate(load(case.model, case.device, case.dtype))
-    yield Figure("peak memory of a run", held / 1e6, "GB", case.goal("≤ 2.5 GB"))
+    yield Figure("peak memory of a run", held * 1024 / 1e9, "GB", case.goal("≤ 2.5 GB"))
     yield Figure("clean passes a record of the slices", passes, "", case.goal("≤ 2"))
     above, note = taken * peak / work, f"{work / 1e12:.1f} TFLOP, {peak / 1e9:.0f} GFLOP/s peak"
     yield Figure("a run over its products at the matrix peak", above, "×", case.goal("≤ 1.9 ×"), note)
@@ -65,7 +65,7 @@ def a_whole_run(case: Case = DEFAULT, options: Sequence[str] = TRIAL) -> Iterato
 
 def main(arguments: Sequence[str]) -> int:
     """The program's exit code; prints how many clean passes each record of its run's slices had, on average, the
-    operations of matrix products, and its own peak in kB: `ru_maxrss` begins at its parent's."""
+    operations of matrix products, and its own peak in KiB: `ru_maxrss` begins at its parent's."""
     passed, done = Counter[tuple[int, ...]](), Counter[str]()
     of_spans, of_prompts, of_weights = clean.clean_pass, generation._decoded, products._product
 

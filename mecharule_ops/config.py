@@ -60,8 +60,8 @@ class RunConfig(BaseModel):
     """True counts as the paper's published code does, beside the same counts with flips permuted and ours; a run
     begun with it has `parity` and `slot0`."""
     largest: int | None = Field(None, ge=1)
-    """Units of the largest group asked: smaller hides less and costs more; by default 512, in `cha` 8 in 1→0 and 4 in
-    0→1."""
+    """Units of the largest group asked: smaller hides less and costs more; by default 512, where first order
+    is too dear 1, in `cha` 8 in 1→0 and 4 in 0→1."""
     rest: Literal["grouped", "audited"] = "grouped"
     """What first order does not promise in a guided search: asked in groups, or left to the audit, which alone bounds
     it, widely where the basis is large and few are drawn."""

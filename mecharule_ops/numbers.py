@@ -38,11 +38,8 @@ def told_apart(value: float, limit: float) -> str:
     return f"just {'below' if value < limit else 'above'} {limit:g}"
 
 
-def percent(rate: float, beside: float | None = None) -> str:
-    """`44 %`, with one decimal below 10 % and two below 1 %; never 0 % or 100 % for anything else.
-
-    With as many more as show on which side of a rate `beside` it lies: `19.98 %` beside 20 %.
-    """
+def percent(rate: float) -> str:
+    """`44 %`, with one decimal below 10 % and two below 1 %; never 0 % or 100 % for anything else."""
     if math.isnan(rate):
         return "–"
     value = 100 * rate
@@ -50,10 +47,6 @@ def percent(rate: float, beside: float | None = None) -> str:
         return f"{value:.0f} %"
     digits = 0 if 10 <= value < 99.5 else 1 if value >= 1 else 2
     shown = f"{value:.{digits}f}"
-    if beside is not None and rate != beside:
-        limit = round(100 * beside, 9)
-        if float(shown) == limit or (float(shown) < limit) != (rate < beside):
-            return f"{told_apart(value, limit)} %"
     return {0.0: "< 0.01 %", 100.0: "> 99.9 %"}.get(float(shown), f"{shown} %")
 
 
@@ -62,9 +55,9 @@ def percent_at_most(rate: float) -> str:
     return percent(-_floor(-rate))
 
 
-def percent_at_least(rate: float, beside: float | None = None) -> str:
+def percent_at_least(rate: float) -> str:
     """The same rounded down, `41 %` of .419, so that whatever is more than the rate is more than what is printed."""
-    return percent(_floor(rate), beside)
+    return percent(_floor(rate))
 
 
 def bounds_apart(least: float, most: float) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Ablating units now: on the slices or where a condition holds, on a typed prompt, on new pairs of prompts."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -170,7 +171,7 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     if not tried:
         raise ClaimNotSupported(
             f"the task makes no prompts beyond the run's records that one edit parts by {condition}; "
-            f'`mecharule tabulate {run.id} {asked.neuron} --where "{condition}"` counts on these'
+            f"`mecharule tabulate {run.id} {asked.neuron} --where {shlex.quote(str(condition))}` counts on these"
         )
     yield 2 * len(tried) + 2 * min(given.n, len(tried))
     from mecharule_ops.engine.behaviour import behaviour_on

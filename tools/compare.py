@@ -30,7 +30,7 @@ def compare(run: live_run.Run, given: arguments.CompareArguments, tell: Tell) ->
         units = units_of(run, f"{given.first},{given.second or given.first}")
         findings = opening.findings_of(run)
         if len(units) < 2:
-            raise errors.UsageError(f"expected a unit to compare with {given.first}, got {given.second}")
+            raise errors.UsageError(f"expected a unit beside {given.first}, got {given.second or 'none'}")
         regime = opening.outcome_for(findings, units[0], opening.regime_of(given.regime)).regime
         opening.outcome_for(findings, units[1], regime)
         missing = [unit for unit in units if opening.find_certificate(run, (unit,), regime) is None]

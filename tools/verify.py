@@ -58,7 +58,7 @@ def verify(given: VerifyArguments, tell: Tell) -> Priced:
     said = f"{matched} of {n} certificates of {where} match"
     said += f"; it has {held}, which `mecharule verify {run.id} --all` runs" if run and n < held else ""
     said = said if n else f"{where}: there is no certificate, so nothing was claimed and nothing verified"
-    if n != 1 or given.what == "last":
+    if n != 1 or not (given.what.endswith(".json") or certificates[0].id.startswith(_bare(given.what))):
         facts.append(fact(said, key="certificates.match", value={"matched": matched, "of": n}))
     return of_facts(facts, exit_code=max(map(EXIT_CODES.__getitem__, statuses), default=0))
 
@@ -111,11 +111,11 @@ def _placed(given: VerifyArguments) -> VerifyArguments:
 
 
 def _told_at(path: Path) -> float:
-    """Unix time at which a run finished, or an answer about it named certificates; 0 where neither can be read."""
+    """Unix time at which a run finished, or an answer about it named certificates; less than 0 if unread."""
     with suppress(errors.StoreError), RunLog.read(path) as log:
         answered = [moment for moment, one in log.every(events.QuestionAnswered) if one.certificates]
         return max(answered + [moment for moment, _ in log.every(events.RunFinished)], default=0.0)
-    return 0.0
+    return -1.0
 
 
 def _bare(identifier: str) -> str:

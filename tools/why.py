@@ -202,7 +202,7 @@ class _Told:
         parts = {
             "among": plural(known.search.cost.candidates, known.neuron.basis.row.noun),
             "sure": f"{100 * (1 - findings.alpha):g} %",
-            "bound": least is not None and percent_at_least(least, findings.tau),
+            "bound": least is not None and percent_at_least(least),
         }
         name = "why.least.none" if least is None else "why.least"
         yield self.of.told("least", name, least, part=SAID_SURE, **parts)

@@ -21,7 +21,7 @@ def of_these(count: types.FlipCount, name: str, tau: float = thresholds.TAU, uni
     lower, doubt = lower_bound(count.flips, count.n, searched_alpha(thresholds.ALPHA, units) / 2), ""
     if units and count.n < thresholds.SLICE and count.flips and not thresholds.reaches(lower, tau):
         among = numbers.plural(units, "unit")
-        doubt = f"; of all such at least {numbers.percent_at_least(lower, tau)}, as one of {among}"
+        doubt = f"; of all such at least {numbers.percent_at_least(lower)}, as one of {among}"
     return f"{count.flips:,} of these {count.n:,} of {name} ({numbers.percent(count.flips / count.n)}{doubt})"
 
 

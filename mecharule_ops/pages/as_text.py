@@ -5,6 +5,7 @@ import io
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
 
 from mecharule_ops.pages.document import Block, Card, Section, Table
@@ -79,7 +80,8 @@ def within(text: str, width: int) -> str:
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
     """The text in lines, the later ones behind `rest`; what is tied stays together."""
     text = tied(plain(text))
-    lines = textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    wrap = partial(textwrap.wrap, break_on_hyphens=False, break_long_words="`" not in text)
+    lines = wrap(text, width, initial_indent=first, subsequent_indent=rest)
     return [line.replace("\u00a0", " ") for line in lines]
 
 

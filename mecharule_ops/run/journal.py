@@ -50,11 +50,11 @@ class Journal:
 
     def emit(self, event: events.Event) -> None:
         """Tell one event. Progress is shown but not kept; nodes are written in groups."""
-        self.show(event)
         if (now := self.clock()) >= self._left_at + EVERY:
             self._left_at = now
             if left := self.forecast.left(now):
                 self.emit(left)
+        self.show(event)
         if isinstance(event, events.StageProgress):
             return
         self._waiting.append(event)

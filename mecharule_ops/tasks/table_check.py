@@ -148,7 +148,7 @@ def _of_answers(task: PromptTable, write: Write | None) -> Iterator[str]:
             f"{len(inside):,} of {plural(len(words), 'token')} begin inside a word, such as {inside[0]!r}: the numbers "
             f"may be those of another model's tokens than {task.tokenizer}'s"
         )
-    if gone := [answer for answer in answers if answer.lower() in _NOTHING]:
+    if gone := [answer for answer in answers if re.fullmatch(_NOTHING, answer.lower())]:
         count = plural(sum(answers[each] for each in gone), "answer")
         yield f"{count} may be cells without a value: {', '.join(map(repr, gone))}; leave out such rows if so"
     ended = {answer for answer in answers if any(stop in answer for stop in task.stop)}
@@ -179,19 +179,17 @@ def _of_columns(task: PromptTable) -> Iterator[str]:
         yield "there are no columns but prompt and answer: rules can only be about the words of these"
 
 
-_NOTHING = ("na", "nan", "n/a", "null", "none")
+_NOTHING = "na|nan|n/a|null|none"
 """What tables write in a cell that holds nothing."""
 
 
 def _not_numbers(name: str, texts: Sequence[str]) -> str:
     """That a column is read as text for a few cells, or commas, though it has numbers; empty where that is not so."""
     commas = [text for text in texts if re.fullmatch(r"\s*-?\d+,\d+\s*", text)]
-    gone = [text for text in texts if text.strip().lower().lstrip("+-") in ("", "inf", "infinity", *_NOTHING)]
-    numbers = sum(
-        re.fullmatch(r"\s*[-+]?\d*\.?\d+(e[-+]?\d+)?\s*", text, re.IGNORECASE) is not None for text in texts
-    )
-    if not (commas or gone) or len(commas) + len(gone) + numbers < len(texts) or not (commas or numbers):
+    gone = [x for x in texts if re.fullmatch(rf"|{_NOTHING}|[+-]?(inf(inity)?|nan)", x.strip().lower())]
+    real = [text for text in texts if re.fullmatch(r"\s*[-+]?\d*\.?\d+(e[-+]?\d+)?\s*", text, re.IGNORECASE)]
+    if not (commas or gone) or len(commas + gone + real) < len(texts) or not (commas or real):
         return ""
     said = [f"a comma stands in {commas[0]!r}: write a point"] if commas else []
-    said += [f"none stands in {plural(len(gone), 'row')}, as {gone[0]!r}: fill or drop them"] if gone else []
+    said += [f"{gone[0]!r} is no number ({plural(len(gone), 'row')}): fill or drop them"] if gone else []
     return f"{name} is read as text, not as numbers, since {', and '.join(said)}"

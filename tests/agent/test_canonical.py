@@ -100,7 +100,7 @@ OTHERS = (
     "why does the second strongest head flip?",
     "how accurate is the model on Tuesdays?",
     "why do m1.14 and a2.h3 and m1.15 flip?",
-    "hello",
+    "what does W mean",
     "",
     "¿por qué?",
 )

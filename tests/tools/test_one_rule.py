@@ -101,8 +101,6 @@ def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:
     rates = (0.1998, 0.195, 0.2, 0.04, 0.20004)
     assert [numbers.told_apart(rate, 0.2) for rate in rates] == ["0.1998", "0.195", "0.20", "0.04", "0.20004"]
     assert numbers.told_apart(0.19999999999999998, 0.2) == "just below 0.2"
-    said = [numbers.percent(rate, 0.2) for rate in (0.1998, 0.2, 0.2004, 0.19, 0.304)]
-    assert said == ["19.98 %", "20 %", "20.04 %", "19 %", "30 %"]
 
 
 @pytest.mark.parametrize(
