@@ -164,8 +164,7 @@ def effects_of_kinds(
             for position, members, values in effects[kind]:
                 into[of_token[members.cpu().numpy()], position] = values.detach().cpu().numpy()
 
-    for _ in sweep.run(entered, lambda: False):
-        pass
+    deque(sweep.run(entered, lambda: False), 0)
     return {kind: Effects(units=axis.units, leads=sweep.leads, effect=into) for kind, into in found.items()}
 
 
@@ -198,16 +197,15 @@ def drops(
         places = np.array(rows)[at.row.cpu().numpy()], at.position.cpu().numpy()
         found[places] = torch.einsum("tkc,utc->tku", toward, moved[:, at.row, at.column]).cpu().numpy()
 
-    for _ in _batch_by_batch(forcing, one, should_stop):
-        pass
+    deque(_batch_by_batch(forcing, one, should_stop), 0)
     return Effects(units=tuple(units), leads=leads, effect=found)
 
 
 def _batch_by_batch(
-    forcing: forced.Forcing, one: Callable[[list[int]], None], should_stop: Stop
+    forcing: forced.Forcing, one: Callable[[list[int]], None], should_stop: Stop, traced: bool = False
 ) -> Iterator[int]:
     """Records of each batch that `one` was called with. Raises `AblationStopped`."""
-    work = deque(forcing.batches())
+    work = deque(forcing.batches(forcing.traced_columns() if traced else None))
     while work:
         if should_stop():
             raise errors.AblationStopped("the estimates were stopped between two batches; nothing was kept")
@@ -266,7 +264,7 @@ class _Sweep:
 
     def run(self, take: Take, should_stop: Stop) -> Iterator[int]:
         """Records of each batch given to `take`, which must read all of its effects. Raises `AblationStopped`."""
-        return _batch_by_batch(self._forcing, lambda records: self._one(records, take), should_stop)
+        return _batch_by_batch(self._forcing, lambda records: self._one(records, take), should_stop, True)
 
     def _one(self, records: list[int], take: Take) -> None:
         traced = any(kind is not Effect.DIRECT for kind in self._kinds)

@@ -31,8 +31,6 @@ from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Phase
 
 KEPT: ContextVar[Callable[[Sequence[Span]], CleanSpans] | None] = ContextVar("clean passes", default=None)
 """Gives the clean tensors of spans where a run keeps these."""
-_MOST_COLUMNS = {"cpu": 512, "cuda": 8192}
-"""Span positions at once, beyond which a larger batch gains nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,11 +108,17 @@ class Forcing:
         return max(map(len, self.completions), default=0)
 
     def batches(self, columns: int | None = None) -> list[list[int]]:
-        """Records with a token in reach, in batches of (nearly) equal span length and about `columns` columns."""
-        lengths = [len(span.fed) * bool(reach) for span, reach in zip(self.spans, self._reach, strict=True)]
-        return batches.chunks_by_length(lengths, range(len(lengths)), columns or self._columns())
+        """Records with a token in reach, in batches of (nearly) equal length and about `columns` columns.
 
-    def _columns(self) -> int:
+        Without it as many as a forward gains from, what lies below their spans counted: where no graph is kept.
+        """
+        shared, most = len(self._shared.tokens), columns or batches.default_rows(self.subject)
+        lengths = [len(span.fed) * bool(reach) for span, reach in zip(self.spans, self._reach, strict=True)]
+        if columns is None:
+            lengths = [n and n + len(self.spans[at].prefix) - shared for at, n in enumerate(lengths)]
+        return batches.chunks_by_length(lengths, range(len(lengths)), most)
+
+    def traced_columns(self) -> int:
         """Columns whose graph fits half a share of memory, with the keys and values that their records attend to."""
         subject, config = self.subject, self.subject.hf.config
         hidden = getattr(config, "intermediate_size", 0) or 4 * subject.d_model
@@ -123,7 +127,7 @@ class Forcing:
         read = 4 + 2 * subject.head_dim * len(fed) // sum(fed)
         kept = 16 * subject.d_model + 6 * hidden + read * subject.n_heads * slots
         fits = batches.share(subject) // (8 * kept * subject.n_layers)
-        return max(1, min(fits, _MOST_COLUMNS.get(subject.device.type, _MOST_COLUMNS["cpu"])))
+        return max(1, min(fits, batches.default_rows(subject) // 2))
 
     def at_rest(self, records: Sequence[int], basis: Basis = Basis.ATTN_HEAD) -> Forced:
         """One batch as nothing was ablated; what is kept is of a basis that is a block's last write like this.

@@ -204,7 +204,7 @@ def test_batches_and_the_shared_prefix_change_nothing(
             found.append(effects(bench.subject, bench.records, table, units).effect)
         assert found[-1] == pytest.approx(together, rel=1e-3, abs=1e-4, nan_ok=True)
     assert np.array_equal(*found, equal_nan=True)
-    monkeypatch.setattr(forced.Forcing, "_columns", lambda forcing: 1)
+    monkeypatch.setattr(forced.Forcing, "traced_columns", lambda forcing: 1)
     for index, record in enumerate(bench.records[:4]):
         alone = effects(bench.subject, [record], table, units).effect[0]
         assert alone == pytest.approx(together[index, : len(record.tokens)], rel=1e-3, abs=1e-4, nan_ok=True)
