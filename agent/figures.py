@@ -29,7 +29,7 @@ _VALUES |= {ten: 10 * place for place, ten in enumerate(_TENS, start=2)}
 _VALUES |= {f"{ten}-{_WORDS[one].split()[0]}": _VALUES[ten] + one for ten in _TENS for one in range(1, 10)}
 _ANY = "|".join(sorted(_VALUES, key=len, reverse=True))
 _WORD = re.compile(
-    rf"\b(?:{_ANY})\b(?=\s+(?:out\s+)?(?:of|in|von|aus|der|sur|de|des)(?:\s+\w+)?\s+(?:\d|(?:{_ANY})\b)"
+    rf"\b(?:{_ANY})\b(?=\s*%|\s+(?:out\s+)?(?:of|in|von|aus|der|sur|de|des)(?:\s+\w+)?\s+(?:\d|(?:{_ANY})\b)"
     r"|\s+(?:[a-z-]+\s+)?(?:units?|channels?|heads?|neurons?|answers|records|ablations?|prompts)\b"
     r"|\s+(?:Einheiten|Kanäle|Köpfe|Neuronen|Antworten|unités|canaux|têtes|neurones|réponses"
     r"|unidades|canales|cabezas|neuronas|respuestas)\b)",

@@ -119,6 +119,9 @@ def investigate(
 def _about(run: live_run.Run, findings: Findings, question: str) -> tuple[Neuron, str]:
     """The unit that is meant, else the first by evidence, and the condition that is named. Raises `UsageError`."""
     names = chat.names_of(run)
+    question = canonical.STRONGEST.sub(lambda found: canonical.the_strongest(found, names), question)
+    if strange := canonical.STRONGEST.search(question):
+        raise UsageError(f"expected a unit that is shown, got {strange[0]!r}; name one")
     read = canonical.understand(question, names)
     told = read.named if isinstance(read, canonical.Understood) else {}
     named = filter(None, [told.get("unit"), *canonical.UNIT.findall(question)])

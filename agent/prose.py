@@ -124,7 +124,8 @@ def _missing(
     held = [one for one in found if not one.percent and _stands(one, facts, known)]
     own = {100 * min(k.values) / max(n.values) for k, n in pairwise(held) if max(n.values)}
     held += [one for one in found if one.percent and _stands(one, facts, own.union(percentages(facts)))]
-    repeated = {value for one in figures_in(given) for value in one.values} | levels
+    repeated = {value for one in figures_in(given) for value in one.values}
+    repeated |= levels if re.search(r"[τα]|\b(?:tau|alpha|level|threshold)\b", said, re.I) else set()
     if any(not one.values & repeated for one in held):
         held += [one for one in found if _stands(one, given, repeated)]
     return [*sorted(strange), *dict.fromkeys(one.text for one in found if one not in held)]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tools.registry import ToolResult
 
 Tell = Callable[[str], None]
+NOT_BEGUN = "(not begun)"
+"""In place of a run's name, so that nothing is told of another run."""
 LOOK = 0.25
 """Seconds between two looks: at a run that goes on in another process, at whether the person has left."""
 
@@ -163,7 +165,7 @@ class Backend:
         if name == "investigate":
             from agent.hypotheses import investigated
 
-            return investigated(run or "last", " ".join(words), tell, should_stop=should_stop)
+            return investigated(run or NOT_BEGUN, " ".join(words), tell, should_stop=should_stop)
         if name not in TOOLS:
             from tui.commands import commands_of
 
@@ -175,13 +177,13 @@ class Backend:
         if run and arguments.positional[:1] == ("run",):
             words = [run, *words]
         given = _parsed([name, *words])
-        return call(name, arguments.about(run, given) if run else given, tell)
+        return call(name, arguments.about(run or NOT_BEGUN, given), tell)
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         """The answer to a question about the open run, offline at once and then by the chosen model."""
         from agent import chat
 
-        return chat.ask(run or "last", question, listener)
+        return chat.ask(run or NOT_BEGUN, question, listener)
 
 
 def _words(line: str) -> list[str]:

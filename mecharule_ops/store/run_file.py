@@ -120,7 +120,7 @@ def is_held(path: Path) -> bool:
 
 def holder(path: Path) -> int | None:
     """The process that writes this run; None where none does."""
-    return int(_lock_path(path).read_text("ascii")) if is_held(path) else None
+    return int(_lock_path(path).read_text("ascii") or 0) or None if is_held(path) else None
 
 
 def _lock_path(path: Path) -> Path:

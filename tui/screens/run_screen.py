@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from textual.css.query import NoMatches
 from textual.widgets import Input
 
-from mecharule_ops.errors import MechaRuleError
 from mecharule_ops.facts.fact import said
 from tui import backend, commands, tree_pane
 from tui.chat_pane import ChatLine, ChatPane
@@ -121,8 +120,8 @@ class RunScreen(view.RunView):
         def work() -> None:
             try:
                 first, *others = job(line, turn, given_up)
-            except (MechaRuleError, OSError) as error:
-                first, others = Entry(who="error", text=str(error)), []
+            except Exception as error:
+                first, others = Entry(who="error", text=str(error) or repr(error)), []
             finally:
                 self._asking.remove(given_up)
             self._become(turn, first)
