@@ -44,12 +44,11 @@ def example_data(row: ExampleRow) -> dict[str, fact.FactValue]:
 def controls_facts(
     controls: AgonistControls | None, main: FlipEstimate, tau: float, of: About
 ) -> Iterator[fact.Fact]:
-    """The two claims that controls decide, then what each control counted; that none ran."""
+    """What each control counted; that none ran."""
     if controls is None:
-        yield of("controls.claims", "No control was run beside it, so the claim stands alone")
+        yield of("controls.counts", "No second baseline and no split was counted beside it")
         return
-    claims, parts = control_facts.claims_words(controls), control_facts.control_parts(controls, main, tau)
-    yield of("controls.claims", f"Beside controls: {claims}", claims)
+    parts, verdict = control_facts.control_parts(controls, main, tau), control_facts.selective_words(controls)
     value: dict[str, Any] = {
         "flips": controls.flips and codec.encode(controls.flips),
         "random_units": controls.basis and _below(controls.basis),
@@ -62,7 +61,7 @@ def controls_facts(
         "depends_on_baseline": controls.depends_on_baseline(main, tau),
         "out_of_range": controls.out_of_range and finite(controls.out_of_range.rate),
     }
-    yield of("controls.counts", f"Controls: {'; '.join(parts)}", value)
+    yield of("controls.counts", f"Controls ({verdict}): {'; '.join(parts)}", value)
 
 
 def _counts(estimate: FlipEstimate | None) -> dict[str, fact.FactValue] | None:

@@ -56,11 +56,11 @@ def tabulate(run: Run, given: arguments.TabulateArguments, tell: result.Tell) ->
         cells |= _by(by, columns_of(run)[by][positions])
     cells = cells or {"all": np.ones(len(positions), bool)}
     flips = {unit: run.flips([(unit,)], positions, regime)[0] for unit in units}
-    facts: list[Fact] = []
+    facts, which = list[Fact](), f"{part} records ({regime.arrow})"
     for unit in units:
-        facts += _of_unit(result.About.of_unit(run, unit, part), part, cells, flips[unit], given.where)
+        facts += _of_unit(result.About.of_unit(run, unit, part), which, cells, flips[unit], given.where)
     if given.paired:
-        facts += _paired(run, part, flips)
+        facts += _paired(run, which, flips)
     if part is Part.HELD_OUT:
         among = "" if given.among is None else f"{AMONG}{_asked.condition_of(run, given.among)}"
         for unit in units:
@@ -77,14 +77,15 @@ def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, "
     elif values.dtype.kind in "iuf":
         cuts = np.unique(np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")).tolist()
         for low, high in pairwise([-np.inf, *cuts, np.inf]):
-            yield f"{low:g} < {name} ≤ {high:g}", (values > low) & (values <= high)
+            said = f"{low} < " * (low > -np.inf) + name + f" ≤ {high}" * (high < np.inf)
+            yield said, (values > low) & (values <= high)
     else:
         told = f"{name} has {len(distinct):,} texts"
         raise UsageError(f"expected a column of numbers, or of at most {MOST_VALUES} values; {told}")
 
 
 def _of_unit(
-    of: result.About, part: Part, cells: Cells, flips: Bool[np.ndarray, " record"], where: str | None
+    of: result.About, which: str, cells: Cells, flips: Bool[np.ndarray, " record"], where: str | None
 ) -> Iterator[Fact]:
     """A fact a cell, and for a condition the difference of its two sides and what it is worth as a rule."""
     counts = {
@@ -93,7 +94,7 @@ def _of_unit(
     for name, count in counts.items():
         low, high = (bound(count.flips, count.n, ALPHA / 2) for bound in (lower_bound, upper_bound))
         value = {"flips": count.flips, "n": count.n, "low": low, "high": high}
-        parts: dict[str, Any] = {"at": "" if name == "all" else f" where {name}", "which": part}
+        parts: dict[str, Any] = {"at": "" if name == "all" else f" where {name}", "which": which}
         parts |= {"rate": numbers.percent(count.flip_rate) if count.n else ""}
         parts |= {"from_": numbers.percent(low), "to": numbers.percent(high)}
         yield of.told(name, "tabulate.cell" if count.n else "tabulate.cell.none", value, **parts)
@@ -110,7 +111,7 @@ def _of_unit(
         yield of.told(f"{where}.mcc", "tabulate.mcc", value, where=where, interval=found)
 
 
-def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " record"]]) -> Iterator[Fact]:
+def _paired(run: Run, which: str, flips: Mapping[Neuron, Bool[np.ndarray, " record"]]) -> Iterator[Fact]:
     """Each two units on the same records, with McNemar's exact test, Holm over the pairs."""
     pairs = list(combinations(flips, 2))
     alone = [(int((flips[a] & ~flips[b]).sum()), int((flips[b] & ~flips[a]).sum())) for a, b in pairs]
@@ -119,10 +120,10 @@ def _paired(run: Run, part: Part, flips: Mapping[Neuron, Bool[np.ndarray, " reco
     for (first, second), (one, other), p in zip(pairs, alone, corrected, strict=True):
         both, n = int((flips[first] & flips[second]).sum()), len(flips[first])
         value = {"n": n, "both": both, "first_only": one, "second_only": other, "p": p}
-        of = result.About(f"units.{first}.{second}.{part}", f"run:{run.id}")
+        of = result.About(f"units.{first}.{second}.{which.split()[0]}", f"run:{run.id}")
         stronger = first if one > other else second
         more = f"{stronger} flips more" if p <= ALPHA else "these do not tell which flips more"
-        parts: dict[str, Any] = {"first": first, "second": second, "which": part, "more": more, "over": over}
+        parts: dict[str, Any] = {"first": first, "second": second, "which": which, "more": more, "over": over}
         yield of.told("paired", "tabulate.paired", value, **parts)
 
 
@@ -162,7 +163,8 @@ def records(run: Run, given: arguments.RecordsArguments, tell: result.Tell) -> r
             rows.append(RecordRow(str(id), *said, flips=flipped, lead=record.margin))
     title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) of run {run.id}"
     if any(row.without is None for row in rows):
-        title += f"; –: no certificate holds the answer without {unit} (`mecharule ablate {run.id} {unit}` writes one)"
+        more = f" (`mecharule ablate {run.id} {unit}` writes one of the records of the slices)"
+        title += f"; –: no certificate holds the answer without {unit}{'' if certificate else more}"
     return result.shown(title, Table.of_rows(RecordRow, rows), given, run=run.id)
 
 

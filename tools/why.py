@@ -102,6 +102,8 @@ class _Told:
         known, findings, label = self.known, self.asked.findings, bool(self.asked.regime.value)
         whole = codec.encode(known.estimate.associated + known.estimate.unrelated)
         parts: dict[str, Any] = {"f": findings, "beside": control_facts.beside_random(known.controls)}
+        if known.controls is None and (kept := known.evidence) is not None:
+            parts["beside"] = f"{of_n(kept.flips)} kept aside, {shown_units.rank_words(known)} units"
         parts |= {"before": findings.words.of(label), "after": findings.words.of(not label)}
         proof = () if certificate is None else (f"c:{certificate.id}",)
         yield self.of.told("flips", "why.flips", whole, *proof, self.of.source, **parts)
@@ -126,7 +128,8 @@ class _Told:
         }
         counted = flips.both_slices(known.estimate, agonist.tau, known.search.bounded)
         yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", counts)
-        rates = {"strength": known.estimate.strength, "low": known.lower, "high": agonist.ucb}
+        bounds = {"low": known.lower // 0.01 / 100, "high": -(-agonist.ucb // 0.01) / 100}
+        rates = {"strength": known.estimate.strength, **bounds}
         parts: dict[str, Any] = {name: told_apart(rate, agonist.tau) for name, rate in rates.items()}
         parts |= {"reaches": "reaches" if agonist.is_tau_agonist else "is below", "tau": agonist.tau}
         value = {"lower": known.lower, "upper": agonist.ucb, "searched": known.search.cost.candidates}
@@ -187,9 +190,9 @@ class _Told:
         known, findings, controls = self.known, self.asked.findings, self.known.controls
         if known.is_shown or not known.is_tau_agonist:
             yield self._evidence(SAID_SURE)
-        if controls is not None and controls.basis is not None:
-            drawn = {"above": controls.basis.n - controls.basis.count, "n": controls.basis.n}
-            yield self.of("rank", f"It stands {shown_units.rank_words(known)} units", drawn, part=SAID_SURE)
+        if known.evidence is not None:
+            stands, value = f"It stands {shown_units.rank_words(known)} units", codec.encode(known.evidence)
+            yield self.of("rank", stands, value, part=SAID_SURE)
         if (again := known.resampled) is not None:
             text = f"It {shown_units.resampled_words(known)}"
             yield self.of("resampled", text, codec.encode(again), part=SAID_SURE)
@@ -204,8 +207,7 @@ class _Told:
             "sure": f"{100 * (1 - findings.alpha):g} %",
             "bound": least is not None and percent_at_least(least),
         }
-        name = "why.least.none" if least is None else "why.least"
-        yield self.of.told("least", name, least, part=SAID_SURE, **parts)
+        yield self.of.told("least", f"why.least{'.none' * (least is None)}", least, part=SAID_SURE, **parts)
         registered = unit_facts.unit_parts(known.neuron, known.account, None, self.run.id).get(REGISTERED)
         if registered is not None:
             yield self._told_before(registered, REGISTERED)
@@ -277,6 +279,8 @@ def why_not(run: live_run.Run, given: arguments.WhyNotArguments, tell: Tell) -> 
     if path:
         said = ". ".join(_node_words(each, run.config.tau) for each in path)
         facts.append(of("tests", said, [_node_data(each, neuron) for each in path], part="Tests"))
+    if alone.n and not path:
+        facts.append(of.told("alone", "why_not.alone", codec.encode(alone), alone=alone, part="Tests"))
     if given.test:
         made = _counts.certificate_of(run, neuron, regime)
         facts.append(_counts.flips_fact(made, About.of_unit(run, neuron)))

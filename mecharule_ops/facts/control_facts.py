@@ -5,23 +5,11 @@ from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.controls import AgonistControls, Selective
 
-NOT_RUN = "not run"
-NOT_RANKED = "not ranked among random units"
-
 
 def selective_words(controls: AgonistControls) -> str:
     """`selective`, `not selective` or `selectivity undecided`."""
     undecided = controls.selective is Selective.UNDECIDED
     return "selectivity undecided" if undecided else controls.selective.value
-
-
-def claims_words(controls: AgonistControls | None) -> str:
-    """Its rank and whether it is selective: `flips more than all 99 random units; not selective`."""
-    if controls is None:
-        return "no control run"
-    if controls.basis is None:
-        return f"{NOT_RANKED}; {selective_words(controls)}"
-    return f"flips more than {fewer_words(controls.basis)} random units; {selective_words(controls)}"
 
 
 def beside_random(controls: AgonistControls | None) -> str:
@@ -56,7 +44,7 @@ def baseline_words(controls: AgonistControls, main: types.FlipEstimate, tau: flo
 def control_parts(controls: AgonistControls, main: types.FlipEstimate, tau: float) -> list[str]:
     """What each control that ran gave, in a phrase each; `main` are the unit's own counts on the slices."""
     parts = [
-        NOT_RANKED if controls.basis is None else f"it flips {beside_random(controls)}",
+        "not ranked among random units" if controls.basis is None else f"it flips {beside_random(controls)}",
         split_words(controls),
         baseline_words(controls, main, tau),
     ]

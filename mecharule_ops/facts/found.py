@@ -82,8 +82,8 @@ def when_line(findings: Findings) -> str:
         return ""
     first, *others = units
     when = rules.when_told(first.account, first.rule, first.neuron, findings.run)
-    known = [unit.account for unit in others if unit.account]
-    told = sum(rules.when_in_short(one) != rules.OPEN for one in known)
+    known = [unit for unit in others if unit.account or (unit.rule and unit.rule.shown)]
+    told = sum(rules.when_in_short(one.account, one.rule) != rules.OPEN for one in known)
     asked = f" ({len(known):,} asked)" if len(known) < len(others) else ""
     parts = {"told": told or "none", "others": len(others), "is": "is" if told else "is not", "asked": asked}
     more = fact.said(f"when.others.{min(len(others), 2)}", **parts) if known else ""

@@ -25,7 +25,7 @@ from mecharule_ops.mechanism.holds import Above
 from mecharule_ops.mechanism.links import FLIPPED, UNFLIPPED, Activation, DirectShare, HeadReading, Written
 from mecharule_ops.mechanism.pairs import Interaction, PairFlips
 from mecharule_ops.rules.families import UnitRule
-from mecharule_ops.types import Basis, FlipCount, Neuron, Regime
+from mecharule_ops.types import FlipCount, Neuron, Regime
 
 WHEN, PREDICTION, REGISTERED = "when", "prediction", "registered"
 """The parts of an account."""
@@ -268,13 +268,12 @@ def _through(chain: Chain) -> str:
 
 
 def _carriers(chain: Chain) -> str:
-    """Which single heads found above it carry flips; empty where none lies above it."""
+    """Which single units found above it carry flips; empty where none lies above it."""
     held = [(one.hold, one.gone.count) for one in chain.mediation.through if isinstance(one.hold, Neuron)]
     if not held or not chain.mediation.flips.flips:
         return ""
-    heads = [(hold, gone) for hold, gone in held if hold.basis is Basis.ATTN_HEAD and gone]
-    heads.sort(key=lambda one: -one[1])
-    named = ", ".join(f"{hold} {gone}" for hold, gone in heads[:_NAMED])
+    held.sort(key=lambda one: -one[1])
+    named = ", ".join(f"{hold} {gone}" for hold, gone in held[:_NAMED] if gone)
     return said("chain.carriers", named=named) if named else said("chain.carriers.none")
 
 

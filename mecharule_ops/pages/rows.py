@@ -48,7 +48,7 @@ def kept_aside(row: "UnitRow") -> str:
 def _above(row: "UnitRow") -> str:
     """`254 of 255`, `all 99` or `not run`."""
     if row.random_below is None or row.random_units is None:
-        return control_facts.NOT_RUN
+        return "not run"
     return control_facts.fewer_words(Share(count=row.random_units - row.random_below, n=row.random_units))
 
 
@@ -368,7 +368,7 @@ def unit_row(unit: Unit, search: str = "") -> UnitRow:
     controls = unit.controls
     drawn = None if controls is None else controls.basis
     below = None if drawn is None else drawn.n - drawn.count
-    selective = control_facts.NOT_RUN if controls is None else controls.selective.value
+    selective = "not run" if controls is None else controls.selective.value
     told = {"unit": str(unit.neuron), "certainty": shown_units.unit_status(unit), "selective": selective}
     return row_of(UnitRow, unit, search=search, random_below=below, **told)
 

@@ -59,11 +59,9 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
     """A line a shown unit, by rank, then how many there are beside them; columns that have no room go."""
     units, told = findings.shown_of(outcome), findings.shown_of(outcome)[:rows]
     lines, columns = [""] * len(told), [[shown_units.marked(unit) for unit in told]]
-    columns += [
-        [kept_aside(unit_row(unit)) for unit in told],
-        [shown_units.rank_words(unit) for unit in told],
-    ]
-    columns += [[rules.when_in_short(unit.account) for unit in told], [*map(shown_units.again_words, told)]]
+    columns += [[kept_aside(unit_row(unit)) for unit in told], [*map(shown_units.rank_words, told)]]
+    whens = [rules.when_in_short(unit.account, unit.rule) for unit in told]
+    columns += [whens, [*map(shown_units.again_words, told)]]
     for column in columns:
         wide = max(map(len, column), default=0)
         wider = [f"{line}  {cell:<{wide}}" for line, cell in zip(lines, column, strict=True)]

@@ -47,7 +47,7 @@ def test_a_number_is_cut_at_quartiles_and_a_text_of_many_values_is_refused(
     copied_run: Path, ask: Ask, units: tuple[str, str]
 ) -> None:
     found = ask("tabulate", units=units[0], by="a").as_json
-    cells = [value for key, value in found.items() if " < a ≤ " in key]
+    cells = [value for key, value in found.items() if " < a" in key or "a ≤ " in key]
     assert len(cells) == 4
     assert max(one["n"] for one in cells) - min(one["n"] for one in cells) <= 5
     with pytest.raises(errors.UsageError, match="expected a column of op, a, b"):
@@ -81,7 +81,7 @@ def test_pairs_share_one_error_and_an_empty_cell_says_so(
     assert together == pytest.approx(holm(alone))
     assert "corrected for 3 pairs" in told.text
     empty = ask("tabulate", units=units[0], where="a > 5000")
-    assert "There is no train record where a > 5000" in empty.text
+    assert "There are no train records (1→0) where a > 5000" in empty.text
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, str
         rows = [row for row in certificate.rows if row.slice == name]
         assert (part["flips"], part["n"]) == (sum(row.flipped for row in rows), len(rows))
     assert len(result.data[f"{key}.flipped"]["rows"]) == sum(row.flipped for row in certificate.rows)
-    assert result.data[f"{key}.controls.claims"]
+    assert result.data[f"{key}.controls.counts"]
     assert f"`mecharule verify {certificate.id}" in result.text
     brief = tool("why", run="last", neuron=strongest)
     assert {name for name in brief.data if name != "facts"} < result.data.keys()
