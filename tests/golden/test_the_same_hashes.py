@@ -30,7 +30,7 @@ GROUPED: Mapping[str, object] = {
     "controls_for": 0,
 }
 """Groups by attribution in both directions; the two shared runs are guided."""
-ELSEWHERE = ("versions", "model_hash", "stages", "searches.tree.channels")
+ELSEWHERE = ("versions", "model_hash", "stages", "searches.tree")
 """Of the machine's packages and clock, as what certificates are called, or hashed with the nodes."""
 OF_LOGITS = (
     *("chains", "close_completions"),
@@ -82,15 +82,15 @@ def parts_of(data: object) -> Parts:
 def nodes_of(path: Path) -> Parts:
     """The hash of the nodes of each search, as they were decided one after the other.
 
-    Which units share a group of a guided search hangs on the last digits of logits.
+    Of a guided search the units tested alone: which others share a group hangs on the last digits of logits.
     """
     lines: defaultdict[str, list[str]] = defaultdict(list)
     with RunLog.read(path) as log:
-        for _, _, event in log.events():
-            if isinstance(event, events.NodeTested):
-                bare = codec.encode(replace(event.node, ucb=round(event.node.ucb, 3)))
-                bare |= {"channels": ()} if event.node.size > 1 and "guided" in event.search else {}
-                lines[event.search].append(codec.canonical_json(bare))
+        for _, _, one in log.events():
+            if isinstance(one, events.NodeTested) and not ("guided" in one.search and one.node.size > 1):
+                bare = codec.encode(replace(one.node, ucb=round(one.node.ucb, 3)))
+                bare |= {"id": 0, "parent": None} if "guided" in one.search else {}
+                lines[one.search].append(codec.canonical_json(bare))
     return hashed(lines)
 
 
