@@ -102,8 +102,9 @@ class _Told:
         known, findings, label = self.known, self.asked.findings, bool(self.asked.regime.value)
         whole = codec.encode(known.estimate.associated + known.estimate.unrelated)
         parts: dict[str, Any] = {"f": findings, "beside": control_facts.beside_random(known.controls)}
-        if known.controls is None and (kept := known.evidence) is not None:
-            parts["beside"] = f"{of_n(kept.flips)} kept aside, {shown_units.rank_words(known)} units"
+        rank = shown_units.rank_words(known)
+        if known.controls is None and known.evidence is not None and rank != shown_units.NOT_MEASURED:
+            parts["beside"] = f"{of_n(known.evidence.flips)} kept aside, {rank} units"
         parts |= {"before": findings.words.of(label), "after": findings.words.of(not label)}
         proof = () if certificate is None else (f"c:{certificate.id}",)
         yield self.of.told("flips", "why.flips", whole, *proof, self.of.source, **parts)
@@ -190,9 +191,8 @@ class _Told:
         known, findings, controls = self.known, self.asked.findings, self.known.controls
         if known.is_shown or not known.is_tau_agonist:
             yield self._evidence(SAID_SURE)
-        if known.evidence is not None:
-            stands, value = f"It stands {shown_units.rank_words(known)} units", codec.encode(known.evidence)
-            yield self.of("rank", stands, value, part=SAID_SURE)
+        if (rank := shown_units.rank_words(known)) != shown_units.NOT_MEASURED:
+            yield self.of("rank", f"It stands {rank} units", codec.encode(known.evidence), part=SAID_SURE)
         if (again := known.resampled) is not None:
             text = f"It {shown_units.resampled_words(known)}"
             yield self.of("resampled", text, codec.encode(again), part=SAID_SURE)

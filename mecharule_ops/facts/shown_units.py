@@ -49,7 +49,7 @@ def _sure(findings: Findings) -> str:
 def rank_words(unit: Unit) -> str:
     """`above 254 of 255 random`, `above all 99 random`: units of the one draw that flip fewer of the same answers."""
     held_out, evidence = unit.search.held_out, unit.evidence
-    if held_out is None or evidence is None:
+    if evidence is None or held_out is None or not held_out.random:
         return NOT_MEASURED
     as_many = sum(flips >= evidence.flips.flips for flips in held_out.random)
     itself = unit.neuron in held_out.again
