@@ -58,7 +58,7 @@ def ask(
         kept.append(event)
         listener.show(event)
 
-    with opening.kept_open():
+    with opening.kept_open(listener.should_stop):
         with opening.opened(run) as held:
             if not held.finished:
                 return _under_way(held, question)

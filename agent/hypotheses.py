@@ -67,7 +67,7 @@ def investigated(
     The model may register and decide; its words are checked as in every answer. Raises its fault where it fails.
     """
     if chat_models.choose(llm).spec == chat_models.NONE:
-        return investigate(run, question, tell, seconds=seconds, should_stop=should_stop)
+        return investigate(run, question, tell, seconds=seconds)
     asked, listener = (
         f"{question}\n{said('investigate.task')}",
         consent.Listener(tell=tell, should_stop=should_stop, earlier=()),
@@ -81,7 +81,6 @@ def investigate(
     tell: Tell = lambda line: None,
     *,
     seconds: float | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
 ) -> ToolResult:
     """What holds of a question on held-out records, as facts; exit code 4 where nothing is shown.
 
@@ -98,7 +97,7 @@ def investigate(
     if missing and seconds is not None and not consent.pays(seconds, [price.seconds]):
         raise BudgetSpent(f"expected {price.words} within {seconds:g} s; `--seconds` allows more")
     tell(f"price: {price.words}")
-    with opening.opened(path, write=bool(missing), tell=tell, should_stop=should_stop) as held:
+    with opening.opened(path, write=bool(missing), tell=tell) as held:
         screened = _screened(held, unit, named)
     if not screened:
         none, key = said("claims.no_condition", unit=unit), f"unit.{unit}.claims"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.consent import Listener as Listener
-from mecharule_ops.errors import UsageError, did_you_mean
+from mecharule_ops.errors import AblationStopped, UsageError, did_you_mean
 from mecharule_ops.store.run_file import check_there, is_held
 from tui.session import Entry, Session
 from tui.words import Activity
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tools.registry import ToolResult
 
 Tell = Callable[[str], None]
-NOT_BEGUN = "(not begun)"
-"""In place of a run's name, so that nothing is told of another run."""
 LOOK = 0.25
 """Seconds between two looks: at a run that goes on in another process, at whether the person has left."""
 
@@ -157,15 +155,22 @@ class Backend:
     ) -> ToolResult:
         """The result of a tool called as on a shell, `why m4.12`, about the open run, or of `investigate QUESTION`.
 
-        Raises `UsageError`.
+        Raises `UsageError`, also where the tool needs a run and none has begun, and `AblationStopped`.
         """
+        from mecharule_ops.run.opening import kept_open
         from tools.registry import TOOLS, call
+
+        def told(doing: str) -> None:
+            if should_stop():
+                raise AblationStopped("it was stopped; what was ablated for it is kept")
+            tell(doing)
 
         name, *words = _words(line) or [""]
         if name == "investigate":
             from agent.hypotheses import investigated
 
-            return investigated(run or NOT_BEGUN, " ".join(words), tell, should_stop=should_stop)
+            with kept_open(should_stop):
+                return investigated(_begun(run), " ".join(words), told, should_stop=should_stop)
         if name not in TOOLS:
             from tui.commands import commands_of
 
@@ -174,16 +179,24 @@ class Backend:
                 f"expected a command, got /{name}{did_you_mean(name, known)}; F1 and ^P list them"
             )
         arguments = TOOLS[name].arguments
-        if run and arguments.positional[:1] == ("run",):
-            words = [run, *words]
-        given = _parsed([name, *words])
-        return call(name, arguments.about(run or NOT_BEGUN, given), tell)
+        about = _begun(run) if "run" in arguments.model_fields else ""
+        if arguments.positional[:1] == ("run",):
+            words = [about, *words]
+        with kept_open(should_stop):
+            return call(name, arguments.about(about, _parsed([name, *words])), told)
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         """The answer to a question about the open run, offline at once and then by the chosen model."""
         from agent import chat
 
-        return chat.ask(run or NOT_BEGUN, question, listener)
+        return chat.ask(_begun(run), question, listener)
+
+
+def _begun(run: str | None) -> str:
+    """The open run, so that nothing is told of another. Raises `UsageError` before it has begun."""
+    if run is None:
+        raise UsageError("expected a run that has begun, this one has not; ask again in some seconds")
+    return run
 
 
 def _words(line: str) -> list[str]:

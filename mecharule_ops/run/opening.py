@@ -26,15 +26,17 @@ OBSERVED = ("model", "task", "task_settings", "records", "test_share", "seed", "
 PROPOSED = ("proposer", "proposals")
 """Settings of the vocabulary, which is made anew where they differ."""
 
+Stop = Callable[[], bool]
 COMPACT = frozenset({"associated", "unrelated"})
 """The two slices that a search tests on, as certificates name them."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """The run that is read again and again, and what closes all that were opened."""
+    """The run that is read again and again, what closes all that were opened, what tells to stop."""
 
     closing: ExitStack
+    should_stop: Stop
     run: Run | None = None
 
 
@@ -42,28 +44,24 @@ _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def kept_open() -> Iterator[None]:
+def kept_open(should_stop: Stop = lambda: False) -> Iterator[None]:
     """Within it, threads and tasks that it starts included, a run is opened for reading once.
 
-    Opened for writing in between, it is read anew.
+    Opened for writing in between, it is read anew. `should_stop` is asked between batches of every run opened in it.
     """
     if _KEPT.get() is not None:
         yield
         return
     with ExitStack() as closing:
-        closing.callback(_KEPT.reset, _KEPT.set(_Kept(closing)))
+        closing.callback(_KEPT.reset, _KEPT.set(_Kept(closing, should_stop)))
         yield
 
 
 @contextmanager
 def opened(
-    run: str,
-    *,
-    write: bool = False,
-    tell: Callable[[str], None] = lambda line: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    run: str, *, write: bool = False, tell: Callable[[str], None] = lambda line: None
 ) -> Iterator[Run]:
-    """An open run; `tell` hears where its model goes, if it is loaded; `should_stop` is asked between its batches.
+    """An open run; `tell` hears where its model goes, if it is loaded.
 
     Raises `UsageError` when there is none of this name, `StoreError` when it cannot be read.
     """
@@ -74,8 +72,8 @@ def opened(
             opener = closing if write or kept is None else kept.closing
             found = Run(opener.enter_context(run_store.RunStore.open(path, read_only=not write)))
         if kept is not None:
-            kept.run = None if write else found
-        found.told_where, found.should_stop = tell, should_stop
+            kept.run, found.should_stop = None if write else found, kept.should_stop
+        found.told_where = tell
         yield found
 
 

@@ -23,9 +23,10 @@ from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.facts.examples import example_of
 from mecharule_ops.facts.found import in_short
 from mecharule_ops.pages.as_text import csv_of
-from mecharule_ops.run.opening import opened
+from mecharule_ops.run.opening import kept_open, opened
 from mecharule_ops.state.board import Board, Key, Place
 from mecharule_ops.state.run_state import RunState
+from tools import registry
 from tools.registry import TOOLS
 from tui import backend, chat_pane, commands, found
 from tui.screens.common import CommandScreen
@@ -235,6 +236,16 @@ def test_slash_commands_are_parsed_as_on_the_command_line(tmp_path: Path, line: 
     """The open run is filled in; wrong words are usage errors, not exits."""
     with pytest.raises(errors.UsageError, match=said):
         backend.Backend.call(FakeBackend(tmp_path), line, "0c1f", lambda line: None)
+
+
+def test_esc_stops_what_a_tool_ablates_and_no_tool_is_about_another_run(copied_run: Path) -> None:
+    """Between two batches, or where it tells how far it is; before the open run has begun none is asked."""
+    with kept_open(lambda: True), pytest.raises(errors.AblationStopped, match="between two batches"):
+        registry.call("ablate", {"run": str(copied_run), "units": "m0.1,m0.2"})
+    with pytest.raises(errors.AblationStopped, match="it was stopped"):
+        backend.Backend().call("verify last", str(copied_run), print, lambda: True)
+    with pytest.raises(errors.UsageError, match="that has begun"):
+        backend.Backend().call("why m1.14", None, print)
 
 
 # --- startup ----------------------------------------------------------------------------------------------

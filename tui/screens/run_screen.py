@@ -55,6 +55,7 @@ class RunScreen(view.RunView):
         self.set_interval(1 / FLUSHES_A_SECOND, self.flush)
 
     def on_unmount(self) -> None:
+        self.give_up()
         self.session.stop()
 
     def flush(self) -> None:
