@@ -176,7 +176,7 @@ def names_of(run: live_run.Run) -> canonical.Names:
     numbers = [name for name in run.task.prompt_columns if columns[name].dtype.kind in "if"]
     words = {word: word for word, known in CONDITIONS.items() if condition(known)}
     for name, values in tabulating.few_valued(run).items():
-        words |= {str(value).casefold(): f"{name} is {value}" for value in values}
+        words |= {str(value).casefold(): f"{name} is {value}" for value in values if str(value).strip()}
     words |= {said: said for said in (f"{other} > {one}" for one, other in pairwise(sorted(numbers)))}
     return canonical.Names(
         units=units,

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from mecharule_ops.errors import AblationStopped
+
 if TYPE_CHECKING:
     from mecharule_ops.events import Event
     from tools.result import ToolResult
@@ -41,6 +43,17 @@ def not_run(answer: bool | str, words: str) -> str:
     """Why calls of a price in `words` do not run; empty where it was accepted."""
     why = answer if isinstance(answer, str) else "the person declined it"
     return "" if answer is True else f"{NOT_RUN} {why} ({words})"
+
+
+def unless_stopped(tell: Callable[[str], None], should_stop: Callable[[], bool]) -> Callable[[str], None]:
+    """Tells, and raises `AblationStopped` in its place once the person has given up."""
+
+    def told(line: str) -> None:
+        if should_stop():
+            raise AblationStopped("it was stopped; what was ablated for it is kept")
+        tell(line)
+
+    return told
 
 
 def nobody(price: str) -> str:

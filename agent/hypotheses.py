@@ -76,11 +76,7 @@ def investigated(
 
 
 def investigate(
-    run: str,
-    question: str,
-    tell: Tell = lambda line: None,
-    *,
-    seconds: float | None = None,
+    run: str, question: str, tell: Tell = lambda line: None, *, seconds: float | None = None
 ) -> ToolResult:
     """What holds of a question on held-out records, as facts; exit code 4 where nothing is shown.
 
@@ -110,9 +106,8 @@ def investigate(
     # That held-out flips were read for a claim before: then its verdict is no prediction.
     seen = [one for facts in entered for one in facts if one.key.endswith(".looked_at_before_by")]
     ids = ",".join(claim["claim"] for claim in claims)
-    return _told(
-        findings, unit, screened, call("decide", {"run": path, "claims": ids, "yes": True}, tell), seen
-    )
+    decided = call("decide", {"run": path, "claims": ids, "yes": True}, tell)
+    return _told(findings, unit, screened, decided, seen)
 
 
 def _about(run: live_run.Run, findings: Findings, question: str) -> tuple[Neuron, str]:
@@ -123,7 +118,11 @@ def _about(run: live_run.Run, findings: Findings, question: str) -> tuple[Neuron
         raise UsageError(f"expected a unit that is shown, got {strange[0]!r}; name one")
     read = canonical.understand(question, names)
     told = read.named if isinstance(read, canonical.Understood) else {}
-    named = filter(None, [told.get("unit"), *canonical.UNIT.findall(question)])
+    named = list(filter(None, [told.get("unit"), *canonical.UNIT.findall(question)]))
+    if not (named or told.get("condition") or re.search(r"\bit\b| (?:where|when) ", question)):
+        raise UsageError(
+            f"expected a question about a unit, or of when it flips, got {question!r}; nothing was tested"
+        )
     chosen = next(chain(named, (str(each.neuron) for each in findings.by_evidence())), None)
     if chosen is None:
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
@@ -148,10 +147,8 @@ def _screened(run: live_run.Run, unit: Neuron, named: str) -> list[Screened]:
     for rule in [condition_of(run, named)] if named else _proposed(run):
         holds = fires(run, rule)[places]
         where = FlipsWhere.of(holds, flips)
-        inside, other = where.holds, where.elsewhere
-        low, _ = confidence.difference_interval(
-            inside.flips, inside.n, other.flips, other.n, thresholds.ALPHA
-        )
+        here, other = where.holds, where.elsewhere
+        low, _ = confidence.difference_interval(here.flips, here.n, other.flips, other.n, thresholds.ALPHA)
         words = rule_in_words(rule, run.task)
         counted.append(Screened(condition=str(rule), words=words, where=where, low=low, holds=holds))
     if named:

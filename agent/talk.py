@@ -88,8 +88,9 @@ class Talk:
     def __post_init__(self) -> None:
         with opened(str(self.path)) as run:
             self.sheet = showing.sheet(run, findings_of(run))
+        tell = consent.unless_stopped(self.listener.tell, self.listener.should_stop)
         decides = self.decides or self.listener.consent is not consent.nobody
-        self.toolbox = Toolbox(str(self.path), self._tell, by=self.choice.short, decides=decides)
+        self.toolbox = Toolbox(str(self.path), tell, by=self.choice.short, decides=decides)
         self.earlier = self.listener.earlier or ()
         self._tools, self._one_at_a_time = self.toolbox.tools(), asyncio.Lock()
         self._asked = self.model.bind_tools(self._tools)
@@ -155,11 +156,6 @@ class Talk:
         for asked, answered in self.earlier:
             told += [HumanMessage(asked), AIMessage(answered)]
         return {"messages": [*told, HumanMessage(question)]}
-
-    def _tell(self, line: str) -> None:
-        if self.listener.should_stop():
-            raise AblationStopped("the question was stopped")
-        self.listener.tell(line)
 
     async def _until_stopped(self, working: Coroutine[Any, Any, Any]) -> Any:
         work = asyncio.ensure_future(working)

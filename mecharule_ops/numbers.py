@@ -29,10 +29,14 @@ def of_n(count: FlipCount | Share) -> str:
     return f"{k:,} of {count.n:,}{share}"
 
 
-def told_apart(value: float, limit: float) -> str:
-    """A value that lies below or above a limit with as many decimals as show it, at least two: `0.1998` beside 0.2."""
+def told_apart(value: float, limit: float, outwards: int = 0) -> str:
+    """A value that lies below or above a limit with as many decimals as show it, at least two: `0.1998` beside 0.2.
+
+    Of a lower bound (−1) or an upper one (1) what is printed lies no nearer than it.
+    """
     for decimals in range(2, 12):
-        shown = f"{value:.{decimals}f}"
+        rounded = outwards * -_floor(-outwards * value, 10**decimals) if outwards else value
+        shown = f"{rounded:.{decimals}f}"
         if value == limit or (float(shown) != limit and (float(shown) < limit) == (value < limit)):
             return shown
     return f"just {'below' if value < limit else 'above'} {limit:g}"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mecharule_ops.certificates.certificate import Certificate, ExampleRow, shown_rows
+from mecharule_ops.config import given_text
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.errors import ClaimNotSupported, UsageError
 from mecharule_ops.facts import fact, rules
@@ -145,7 +146,8 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     (row,) = shown_rows(certificate, given.show_text)
     before, after = (f"{beginning(one.text)} ({task.words.of(one.label)})" for one in (row.before, row.after))
     said = f"{quoted(row.prompt)} {before} → {after}"
-    facts = [of.told("typed", "flip.typed", example_data(row), f"c:{certificate.id}", verb=verb, said=said)]
+    parts: dict[str, Any] = {"verb": verb, "said": said, "given": given_text("", run.config.given)}
+    facts = [of.told("typed", "flip.typed", example_data(row), f"c:{certificate.id}", **parts)]
     outcome = outcome_for(findings, unit, regime if regime in run.regimes else None)
     known = findings.unit(unit, outcome.regime)
     where = rules.told_where(run.account(unit, outcome.regime), known.rule if known else None)
@@ -154,7 +156,7 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     fires = any(rule_fires(rule, task, [record])[0] for rule in where)
     value = {"text": " or ".join(map(str, where)), "fires": fires, "agrees": fires == row.flipped}
     words = rules.in_brief(in_words.CLAUSE.join(in_words.rule_in_words(rule, task) for rule in where))
-    parts: dict[str, Any] = {"among": "among" if fires else "not among", "words": words}
+    parts = {"among": "among" if fires else "not among", "words": words}
     return of_facts([*facts, of.told("rule", "flip.rule", value, **parts)])
 
 

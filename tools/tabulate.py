@@ -15,6 +15,7 @@ from jaxtyping import Bool
 
 from mecharule_ops import codec, mcnemar, numbers, plain_text
 from mecharule_ops.confidence import difference_interval, lower_bound, upper_bound
+from mecharule_ops.config import given_text
 from mecharule_ops.errors import UsageError
 from mecharule_ops.facts.claims import claim_fact, looks_words
 from mecharule_ops.facts.fact import Fact, fact
@@ -56,7 +57,7 @@ def tabulate(run: Run, given: arguments.TabulateArguments, tell: result.Tell) ->
         cells |= _by(by, columns_of(run)[by][positions])
     cells = cells or {"all": np.ones(len(positions), bool)}
     flips = {unit: run.flips([(unit,)], positions, regime)[0] for unit in units}
-    facts, which = list[Fact](), f"{part} records ({regime.arrow})"
+    facts, which = list[Fact](), given_text(f"{part} records ({regime.arrow})", run.config.given)
     for unit in units:
         facts += _of_unit(result.About.of_unit(run, unit, part), which, cells, flips[unit], given.where)
     if given.paired:
@@ -161,7 +162,8 @@ def records(run: Run, given: arguments.RecordsArguments, tell: result.Tell) -> r
             texts = prompt, plain_text.plain(record.completion), after.get(id)
             said = ("(concealed)",) * 3 if run.task.concealed else texts
             rows.append(RecordRow(str(id), *said, flips=flipped, lead=record.margin))
-    title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) of run {run.id}"
+    of = given_text(f"of run {run.id}", run.config.given)
+    title = f"{len(rows)} of {len(positions)} train records ({regime.arrow}) {of}"
     if any(row.without is None for row in rows):
         more = f" (`mecharule ablate {run.id} {unit}` writes one of the records of the slices)"
         title += f"; –: no certificate holds the answer without {unit}{'' if certificate else more}"

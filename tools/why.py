@@ -104,7 +104,8 @@ class _Told:
         parts: dict[str, Any] = {"f": findings, "beside": control_facts.beside_random(known.controls)}
         rank = shown_units.rank_words(known)
         if known.controls is None and known.evidence is not None and rank != shown_units.NOT_MEASURED:
-            parts["beside"] = f"{of_n(known.evidence.flips)} kept aside, {rank} units"
+            flips = known.evidence.flips
+            parts["beside"] = f"{flips.flips:,} of {flips.n:,} kept aside, {rank} units"
         parts |= {"before": findings.words.of(label), "after": findings.words.of(not label)}
         proof = () if certificate is None else (f"c:{certificate.id}",)
         yield self.of.told("flips", "why.flips", whole, *proof, self.of.source, **parts)
@@ -129,10 +130,10 @@ class _Told:
         }
         counted = flips.both_slices(known.estimate, agonist.tau, known.search.bounded)
         yield self.of("slices", f"Ablating {known.neuron} alone flips {counted}", counts)
-        bounds = {"low": known.lower // 0.01 / 100, "high": -(-agonist.ucb // 0.01) / 100}
-        rates = {"strength": known.estimate.strength, **bounds}
-        parts: dict[str, Any] = {name: told_apart(rate, agonist.tau) for name, rate in rates.items()}
-        parts |= {"reaches": "reaches" if agonist.is_tau_agonist else "is below", "tau": agonist.tau}
+        tau = agonist.tau
+        parts: dict[str, Any] = {"reaches": "reaches" if agonist.is_tau_agonist else "is below", "tau": tau}
+        parts |= {"low": told_apart(known.lower, tau, -1), "high": told_apart(agonist.ucb, tau, 1)}
+        parts["strength"] = told_apart(known.estimate.strength, tau)
         value = {"lower": known.lower, "upper": agonist.ucb, "searched": known.search.cost.candidates}
         yield self.of.told("interval", "why.interval", value, **parts)
         if known.account is not None:
@@ -191,8 +192,9 @@ class _Told:
         known, findings, controls = self.known, self.asked.findings, self.known.controls
         if known.is_shown or not known.is_tau_agonist:
             yield self._evidence(SAID_SURE)
-        if (rank := shown_units.rank_words(known)) != shown_units.NOT_MEASURED:
-            yield self.of("rank", f"It stands {rank} units", codec.encode(known.evidence), part=SAID_SURE)
+        if (above := shown_units.above(known)) is not None:
+            rank = f"It stands {shown_units.rank_words(known)} units"
+            yield self.of("rank", rank, codec.encode(above), part=SAID_SURE)
         if (again := known.resampled) is not None:
             text = f"It {shown_units.resampled_words(known)}"
             yield self.of("resampled", text, codec.encode(again), part=SAID_SURE)
@@ -311,10 +313,10 @@ def _reason(
             return "not a candidate" if beyond else "not promised" if left else "not settled", parts
         plus, minus = node.estimate.associated, node.estimate.unrelated
         parts |= {"plus": plus, "minus": minus, "group": node.printed(asked.neuron.basis)}
-        parts |= {"bound": told_apart(node.ucb, findings.tau), "alone": alone}
+        parts |= {"bound": told_apart(node.ucb, findings.tau, 1), "alone": alone}
         ruled_out = "audited" if alone.n else "pruned in a group"
         return "tested below τ" if node.size == 1 else ruled_out, parts
-    parts |= {"flips": flips.unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau)}
+    parts |= {"flips": flips.unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau, 1)}
     if not known.is_tau_agonist:
         return "below τ", parts
     return "it is one" if known.is_shown else "not shown", parts
@@ -328,7 +330,7 @@ def _node_data(node: nodes.Node, unit: types.Neuron) -> dict[str, FactValue]:
 
 def _node_words(node: nodes.Node, tau: float) -> str:
     what = "the unit alone" if node.size == 1 else f"a group of {node.size} units"
-    plus, minus, bound = node.estimate.associated, node.estimate.unrelated, told_apart(node.ucb, tau)
+    plus, minus, bound = node.estimate.associated, node.estimate.unrelated, told_apart(node.ucb, tau, 1)
     return said("why_not.node", node=node, what=what, plus=plus, minus=minus, bound=bound)
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.consent import Listener as Listener
-from mecharule_ops.errors import AblationStopped, UsageError, did_you_mean
+from agent.consent import unless_stopped
+from mecharule_ops.errors import UsageError, did_you_mean
 from mecharule_ops.store.run_file import check_there, is_held
 from tui.session import Entry, Session
 from tui.words import Activity
@@ -160,17 +161,13 @@ class Backend:
         from mecharule_ops.run.opening import kept_open
         from tools.registry import TOOLS, call
 
-        def told(doing: str) -> None:
-            if should_stop():
-                raise AblationStopped("it was stopped; what was ablated for it is kept")
-            tell(doing)
-
+        tell = unless_stopped(tell, should_stop)
         name, *words = _words(line) or [""]
         if name == "investigate":
             from agent.hypotheses import investigated
 
             with kept_open(should_stop):
-                return investigated(_begun(run), " ".join(words), told, should_stop=should_stop)
+                return investigated(_begun(run), " ".join(words), tell, should_stop=should_stop)
         if name not in TOOLS:
             from tui.commands import commands_of
 
@@ -183,7 +180,7 @@ class Backend:
         if arguments.positional[:1] == ("run",):
             words = [about, *words]
         with kept_open(should_stop):
-            return call(name, arguments.about(about, _parsed([name, *words])), told)
+            return call(name, arguments.about(about, _parsed([name, *words])), tell)
 
     def ask(self, question: str, run: str | None, listener: Listener) -> ToolResult:
         """The answer to a question about the open run, offline at once and then by the chosen model."""

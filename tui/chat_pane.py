@@ -1,7 +1,8 @@
 """The chat: questions, answers, and tool calls with what the tool printed."""
 
-from functools import partialmethod
+from functools import partial, partialmethod
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
@@ -17,11 +18,12 @@ from tui.session import Entry
 _STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "warn": "bold red", "error": "bold red"}
 
 
-def entry_text(entry: Entry) -> Text:
-    """What a turn says, in plain lines."""
-    said, detail = ("\n".join(map(plain_columns, text.splitlines())) for text in (entry.text, entry.detail))
-    text = Text(said, "bold red" if entry.who == "warn" else "")
-    return text.append(f"\n{detail}" if detail else "", "dim")
+def entry_lines(entry: Entry) -> list[Text]:
+    """What a turn says, in plain lines; rows of a table, whose cells stand apart, end where the pane does."""
+    lines = [(line, "bold red" if entry.who == "warn" else "") for line in entry.text.splitlines()]
+    lines += [(line, "dim") for line in entry.detail.splitlines()]
+    whole = partial(Text, overflow="ellipsis")
+    return [whole(plain_columns(line), style, no_wrap="  " in line.strip()) for line, style in lines]
 
 
 def plain_columns(line: str) -> str:
@@ -42,7 +44,7 @@ class ChatLine(Static):
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=5, justify="right")
         grid.add_column(ratio=1)
-        grid.add_row(Text(entry.who, _STYLES[entry.who]), entry_text(entry))
+        grid.add_row(Text(entry.who, _STYLES[entry.who]), Group(*entry_lines(entry)))
         self.update(grid)
 
 

@@ -107,9 +107,7 @@ def parser(whole: bool = False) -> argparse.ArgumentParser:
             shown = os.environ.get("MECHARULE_DISPLAY")
             meaning = "how its work is shown (default: rich on a terminal, else plain)"
             verb.add_argument("--display", choices=DISPLAYS, default=shown, help=meaning)
-            verb.add_argument(
-                "--output", choices=["jsonl"], help="print every event as one JSON line instead"
-            )
+            verb.add_argument("--output", choices=["jsonl"], help="print each event as a JSON line instead")
         for flags, settings in options_of(arguments):
             if name in OF_THE_STRONGEST and (default := _TAKEN.get(flags[0])):
                 settings |= {"nargs": "?", "help": f"{settings['help']} (default: {default})"}

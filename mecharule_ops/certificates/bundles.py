@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mecharule_ops.certificates.certificate import Certificate
 from mecharule_ops.codec import canonical_json, parse_json
-from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
+from mecharule_ops.errors import ClaimNotSupported, UsageError, system_errors
 
 INDEX = "index.json"
 """The names of the other files, so that none is missing or added."""
@@ -25,12 +25,15 @@ def write_bundle(folder: Path, certificates: Iterable[Certificate]) -> Path:
 
 
 def make_empty(folder: Path) -> None:
-    """Make the folder where it is missing. Raises `StoreError` where it cannot be made, or has files already."""
+    """Make the folder where it is missing.
+
+    Raises `StoreError` where it cannot be made, `UsageError` where it has files.
+    """
     with system_errors(f"to make {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         has_files = any(folder.iterdir())
     if has_files:
-        raise StoreError(f"expected a new or empty folder, {folder} has files; choose another")
+        raise UsageError(f"expected a new or empty folder, {folder} has files; choose another")
 
 
 def read_bundle(folder: Path) -> tuple[Certificate, ...]:

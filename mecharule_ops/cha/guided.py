@@ -253,9 +253,8 @@ class GuidedSearch(group_search.GroupSearch):
     def _to_search_again(self) -> LayerCandidates:
         """The units not tested alone; those pruned in a group only as far as the limit on cost allows it."""
         alone = {node.channels[0] for node in self._nodes if len(node.channels) == 1}
-        pruned = {
-            channel for node in self._nodes if node.verdict is Verdict.PRUNED for channel in node.channels
-        }
+        ruled_out = (node for node in self._nodes if node.verdict is Verdict.PRUNED)
+        pruned = {channel for node in ruled_out for channel in node.channels}
         again = self._settings.full_test * len(pruned)
         if self._budget.spent + self._budget.reserve + again <= self._budget.limit:
             self._budget.reserve += again

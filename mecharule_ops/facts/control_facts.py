@@ -16,9 +16,10 @@ def beside_random(controls: AgonistControls | None) -> str:
     """`12 of 64 kept aside, more than 4 of 5 random units and all 8 drawn from its layer`."""
     if controls is None or controls.basis is None or controls.flips is None:
         return "no random unit was ablated beside it"
-    flips, fewer = controls.flips, fewer_words(controls.basis)
-    layer = "" if controls.layer is None else f" and {fewer_words(controls.layer)} drawn from its layer"
-    return f"{flips.flips:,} of {flips.n:,} kept aside, more than {fewer} random units{layer}"
+    flips, basis, layer = controls.flips, controls.basis, controls.layer
+    fewer = fewer_words(basis.n - basis.count, basis.n)
+    of_layer = f" and {fewer_words(layer.n - layer.count, layer.n)} drawn from its layer" if layer else ""
+    return f"{flips.flips:,} of {flips.n:,} kept aside, more than {fewer} random units{of_layer}"
 
 
 def split_words(controls: AgonistControls) -> str:
@@ -60,6 +61,6 @@ def p_words(p: float) -> str:
     return f"p = {p:.{3 if p < 0.01 else 2}f}".replace("= 0.", "= .")
 
 
-def fewer_words(share: types.Share) -> str:
-    """`254 of 255`, `all 99`: of random units those that flip fewer than a unit, as many as it counted among."""
-    return f"{share.n - share.count} of {share.n}" if share.count or not share.n else f"all {share.n}"
+def fewer_words(fewer: int, n: int) -> str:
+    """`254 of 255`, `all 99`: of random units those that flip fewer than a unit."""
+    return f"all {n}" if fewer == n > 0 else f"{fewer} of {n}"

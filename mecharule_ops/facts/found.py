@@ -82,7 +82,7 @@ def when_line(findings: Findings) -> str:
         return ""
     first, *others = units
     when = rules.when_told(first.account, first.rule, first.neuron, findings.run)
-    known = [unit for unit in others if unit.account or (unit.rule and unit.rule.shown)]
+    known = [unit for unit in others if unit.account or unit.rule]
     told = sum(rules.when_in_short(one.account, one.rule) != rules.OPEN for one in known)
     asked = f" ({len(known):,} asked)" if len(known) < len(others) else ""
     parts = {"told": told or "none", "others": len(others), "is": "is" if told else "is not", "asked": asked}

@@ -65,9 +65,11 @@ def when_told(account: accounts.Account | None, anchored: UnitRule | None, unit:
 
 def when_in_short(account: accounts.Account | None, anchored: UnitRule | None = None) -> str:
     """`exact exception`, `drive AUC .78`, `first order MCC .86`, `rule MCC .46`: the form told first."""
-    if account is None and anchored is not None and anchored.shown and anchored.held_out is not None:
+    if account is not None:
+        return next(iter(when_forms(account)))
+    if anchored is not None and anchored.shown and anchored.held_out is not None:
         return f"rule MCC {short(anchored.held_out.mcc)}"
-    return "when not asked" if account is None else next(iter(when_forms(account)))
+    return "when not asked" if anchored is None else OPEN
 
 
 def when_counts(account: accounts.Account | None, anchored: UnitRule | None) -> FactValue:

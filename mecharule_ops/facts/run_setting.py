@@ -8,6 +8,7 @@ from importlib.resources import files
 import numpy as np
 
 from mecharule_ops.codec import encode
+from mecharule_ops.config import given_text
 from mecharule_ops.facts.fact import SENTENCES, Stated, stated
 from mecharule_ops.facts.run_evidence import each_search, rounding
 from mecharule_ops.findings.records import Findings, SearchOutcome
@@ -147,7 +148,8 @@ def accuracy(run: live_run.Run, findings: Findings, where: algebra.Rule | None =
     words = in_words.rule_in_words(where, run.task) if where else ""
     inside, outside = _share(run.labels[here]), _share(run.labels[~here])
     held_out, key = _share(run.labels[here & ~run.train]), "run.accuracy.where" if where else "run.accuracy"
-    parts = {"f": findings, "where": words, "share": k_of_n(inside), "outside": k_of_n(outside)}
+    how = given_text("", run.config.given).strip() or "unablated"
+    parts = {"f": findings, "how": how, "where": words, "share": k_of_n(inside), "outside": k_of_n(outside)}
     value = {"where": encode(inside), "elsewhere": encode(outside)} if where else encode(inside)
     yield stated(key, value, **parts)
     for name, values in {} if where else tabulating.few_valued(run).items():
@@ -169,7 +171,7 @@ def accuracy(run: live_run.Run, findings: Findings, where: algebra.Rule | None =
             key = f"run.{'successes' if label else 'failures'}"
             share = Share(count=len(such), n=int(here.sum()))
             such_as = f", such as: {' · '.join(told)}" if told else ""
-            parts = {"does": does, "where": f" where {words}" if where else "", "such": such_as}
+            parts = {"how": how, "does": does, "where": f" where {words}" if where else "", "such": such_as}
             value = {**encode(share), "such_as": told}
             yield stated(key, value, "run.records", share=k_of_n(share), **parts)
 

@@ -46,14 +46,19 @@ def _sure(findings: Findings) -> str:
     return f"{100 * (1 - findings.alpha):g} %"
 
 
-def rank_words(unit: Unit) -> str:
-    """`above 254 of 255 random`, `above all 99 random`: units of the one draw that flip fewer of the same answers."""
+def above(unit: Unit) -> Share | None:
+    """Random units of the one draw that flip fewer of the same answers; None where it or none was measured."""
     held_out, evidence = unit.search.held_out, unit.evidence
     if evidence is None or held_out is None or not held_out.random:
-        return NOT_MEASURED
-    as_many = sum(flips >= evidence.flips.flips for flips in held_out.random)
-    itself = unit.neuron in held_out.again
-    return f"above {control_facts.fewer_words(Share(count=as_many - itself, n=len(held_out.random) - itself))} random"
+        return None
+    fewer = sum(flips < evidence.flips.flips for flips in held_out.random)
+    return Share(count=fewer, n=len(held_out.random) - (unit.neuron in held_out.again))
+
+
+def rank_words(unit: Unit) -> str:
+    """`above 254 of 255 random`, `above all 99 random`."""
+    rank = above(unit)
+    return NOT_MEASURED if rank is None else f"above {control_facts.fewer_words(rank.count, rank.n)} random"
 
 
 def evidence_words(findings: Findings, unit: Unit) -> str:
@@ -114,11 +119,8 @@ def unshowable(findings: Findings, search: SearchOutcome) -> str:
     held_out, noun = search.held_out, _noun(search)
     why, drawn = unshowable_by(findings, search), 0 if held_out is None else len(held_out.random)
     least = 0 if held_out is None else units_for(held_out.units, findings.alpha)
-    parts = {
-        "least": least,
-        "needed": math.ceil(1 / findings.alpha),
-        "drawn": plural(drawn, f"random {noun}"),
-    }
+    parts: dict[str, object] = {"least": least, "needed": math.ceil(1 / findings.alpha)}
+    parts["drawn"] = plural(drawn, f"random {noun}")
     parts["how"] = measures(findings) if held_out else f"`mecharule resume {findings.run}` asks them"
     parts["every"] = plural(search.basis_units or 0, noun)
     return fact.said(f"unshowable.{why}", **parts) if why else ""

@@ -117,9 +117,7 @@ class SearchOutcome:
     def missed(self, tau: float) -> tuple[counts.UnitStrength, ...]:
         """Units with Ê ≥ τ when every unit is tested alone that the search did not localize."""
         found = {agonist.neuron for agonist in self.agonists}
-        return tuple(
-            unit for unit in self.exhaustive if unit.estimate.reaches(tau) and unit.neuron not in found
-        )
+        return tuple(one for one in self.exhaustive if one.estimate.reaches(tau) and one.neuron not in found)
 
     @property
     def strongest_layer(self) -> counts.WholeLayer | None:

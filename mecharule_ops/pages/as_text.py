@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ WIDTH = max(40, shutil.get_terminal_size().columns)
 """Columns of the terminal in which the program began, 80 where it has none; `COLUMNS` says otherwise."""
 _GAP = "  "
 _SHORTEST_COLUMN = 6
+_COMMAND = re.compile("`mecharule [^`]*`")
 _LONGEST_WORD = 14
 """A longer word, such as an unbroken rule, may be broken."""
 
@@ -78,9 +80,9 @@ def within(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """The text in lines, the later ones behind `rest`; what is tied stays together."""
-    text = tied(plain(text))
-    wrap = partial(textwrap.wrap, break_on_hyphens=False, break_long_words="`" not in text)
+    """The text in lines, the later ones behind `rest`; what is tied stays together, so do commands, however long."""
+    text = _COMMAND.sub(lambda said: said[0].replace(" ", "\u00a0"), tied(plain(text)))
+    wrap = partial(textwrap.wrap, break_on_hyphens=False, break_long_words="`mecharule\u00a0" not in text)
     lines = wrap(text, width, initial_indent=first, subsequent_indent=rest)
     return [line.replace("\u00a0", " ") for line in lines]
 

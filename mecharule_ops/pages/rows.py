@@ -22,7 +22,7 @@ from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.run import live_run, opening
 from mecharule_ops.state.search_view import OF_A_RUN
 from mecharule_ops.store.ledger import Ledger
-from mecharule_ops.types import FlipCount, Neuron, Regime, Share
+from mecharule_ops.types import FlipCount, Neuron, Regime
 
 RULE = "rule (learned on train)"
 """The column of a rule's text, which is long."""
@@ -49,7 +49,7 @@ def _above(row: "UnitRow") -> str:
     """`254 of 255`, `all 99` or `not run`."""
     if row.random_below is None or row.random_units is None:
         return "not run"
-    return control_facts.fewer_words(Share(count=row.random_units - row.random_below, n=row.random_units))
+    return control_facts.fewer_words(row.random_below, row.random_units)
 
 
 def _short(value: float | None) -> str:

@@ -68,11 +68,11 @@ def _unit_lines(findings: Findings, outcome: SearchOutcome, rows: int) -> Iterat
         lines = wider if max(map(len, wider), default=0) <= WIDTH else lines
     yield from map(str.rstrip, lines)
     more = [f"{len(units) - rows:,} more shown"] if len(units) > rows else []
-    apart = [str(one.neuron) for one in findings.units_of(outcome) if one.is_tau_agonist and not one.is_shown]
+    apart = [one for one in findings.units_of(outcome) if one.is_tau_agonist and not one.is_shown]
     apart = apart[not units :]  # The first was told above where none is shown.
     if apart:
         rest = f" and {len(apart) - NAMED:,} more" if len(apart) > NAMED else ""
-        more.append(f"{shown_units.NOT_SHOWN}: {', '.join(apart[:NAMED])}{rest}")
+        more.append(f"{shown_units.NOT_SHOWN}: {', '.join(map(shown_units.marked, apart[:NAMED]))}{rest}")
     weaker = len(outcome.agonists) - len(outcome.tau_agonists)
     weak = f"{plural(weaker, 'unit')} below τ whose bounds do not rule {'it' if weaker == 1 else 'them'} out"
     more += [weak] if weaker and outcome.tau_agonists else []

@@ -73,9 +73,8 @@ class ReplacementTable:
         held = {}
         for layer, chosen in channels.items():
             index = torch.tensor(chosen)
-            held[layer] = Units(
-                channels=index.to(device), values=self.value(layer, offsets, index).to(device)
-            )
+            values = self.value(layer, offsets, index).to(device)
+            held[layer] = Units(channels=index.to(device), values=values)
         return held
 
     def take_away(self, unit: Neuron, model: Subject) -> None:

@@ -94,9 +94,7 @@ class Rule(codec.Printed):
         if not self.clauses:
             raise UsageError("expected at least one clause in a rule, got none")
         distinct = sorted(set(self.clauses))
-        kept = [
-            clause for clause in distinct if not any(o != clause and o.subsumes(clause) for o in distinct)
-        ]
+        kept = [each for each in distinct if not any(o != each and o.subsumes(each) for o in distinct)]
         object.__setattr__(self, "clauses", tuple(kept))
 
     def __str__(self) -> str:

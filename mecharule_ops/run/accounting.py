@@ -106,9 +106,8 @@ def observe_further(run: Run, on_progress: Progress = lambda done, total: None) 
     config = run.config
     known = {record.example.id for record in run.records}
     wanted = min(config.records, held_out_missing(run)) if config.further is None else config.further
-    fresh = run.usable(
-        subsets.unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
-    )
+    unseen = subsets.unseen(run.task.examples, known, wanted, of="further", seed=config.seed, salt=1)
+    fresh = run.usable(unseen)
     if not fresh:
         run.observe_further((), np.zeros(0, bool))
         return 0

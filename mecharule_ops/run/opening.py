@@ -26,7 +26,6 @@ OBSERVED = ("model", "task", "task_settings", "records", "test_share", "seed", "
 PROPOSED = ("proposer", "proposals")
 """Settings of the vocabulary, which is made anew where they differ."""
 
-Stop = Callable[[], bool]
 COMPACT = frozenset({"associated", "unrelated"})
 """The two slices that a search tests on, as certificates name them."""
 
@@ -36,7 +35,7 @@ class _Kept:
     """The run that is read again and again, what closes all that were opened, what tells to stop."""
 
     closing: ExitStack
-    should_stop: Stop
+    should_stop: Callable[[], bool]
     run: Run | None = None
 
 
@@ -44,7 +43,7 @@ _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def kept_open(should_stop: Stop = lambda: False) -> Iterator[None]:
+def kept_open(should_stop: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Within it, threads and tasks that it starts included, a run is opened for reading once.
 
     Opened for writing in between, it is read anew. `should_stop` is asked between batches of every run opened in it.
@@ -176,9 +175,8 @@ def take_over(store: run_store.RunStore, earlier: run_store.RunStore) -> None:
 def findings_of(run: Run) -> Findings:
     """What a finished run found. Raises `StoreError` with the way out when it has not finished."""
     if not run.finished:
-        raise errors.StoreError(
-            f"expected a finished run, {run.id} has no findings yet; `mecharule resume {run.id}`"
-        )
+        how = "it is running" if run_file.is_held(run.store.path) else f"`mecharule resume {run.id}`"
+        raise errors.StoreError(f"expected a finished run, {run.id} has no findings yet; {how}")
     return run.findings
 
 
@@ -249,9 +247,8 @@ def keep(run: Run, certificate: Certificate, emit: Callable[[Event], None] | Non
     """The certificate, after storing it and telling the run's story of it, by `emit` where a run is under way."""
     known = {stored.id for stored in run.store.certificates()}
     if run.store.put_certificate(certificate) not in known:
-        event = CertificateWritten(
-            certificate=certificate.id, claim=certificate.claim, units=certificate.units
-        )
+        units = certificate.units
+        event = CertificateWritten(certificate=certificate.id, claim=certificate.claim, units=units)
         emit(event) if emit else run.store.append([event])
     return certificate
 

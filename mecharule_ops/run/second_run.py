@@ -67,9 +67,7 @@ def bench_of_run(run: live_run.Run, subject: Subject | None = None) -> Bench:
 
     def table(intervention: types.Intervention, wanted: str) -> ReplacementTable:
         if not run.store.has(keys.replacement(intervention)):
-            raise CannotRepeat(
-                f"expected an intervention of run {run.id}, got {intervention}; name its own run"
-            )
+            raise CannotRepeat(f"expected an intervention of run {run.id}, got {intervention}; name its run")
         return confirmed(intervention)
 
     return Bench(subject=subject, table=table, task=run.task)

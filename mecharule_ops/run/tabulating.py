@@ -74,9 +74,8 @@ def count_look(run: Run, unit: str, regime: Regime, condition: str, by: str) -> 
 
 def looks_at(run: Run, unit: str, regime: Regime) -> list[HeldOutLook]:
     """The looks at the unit's held-out flips so far."""
-    return [
-        look for look in run.store.find(LOOKS) or () if (look["unit"], look["arrow"]) == (unit, regime.arrow)
-    ]
+    of = unit, regime.arrow
+    return [look for look in run.store.find(LOOKS) or () if (look["unit"], look["arrow"]) == of]
 
 
 def touches(look: str, condition: str) -> bool:

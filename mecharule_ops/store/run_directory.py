@@ -129,15 +129,18 @@ def _last_write(path: Path) -> float:
 def _summary(path: Path) -> RunSummary:
     try:
         with RunLog.read(path) as log:
-            started, finished = log.latest(events.RunStarted), log.latest_with_time(events.RunFinished)
+            begun = log.latest_with_time(events.RunStarted)
+            finished = log.latest_with_time(events.RunFinished)
             judged = {(one.regime, one.neuron): one for _, one in log.every(events.UnitJudged)}
             when, left = finished[0] if finished else log.written, log.latest(events.TimeLeft)
             asked: Any = log.config.get("settings", {})
     except errors.StoreError as error:
         why = f"unreadable: {error}"
         return RunSummary(id=path.stem, path=path, when=None, task="", model="", status=why)
-    held, shown = is_held(path), [one.flips / one.n for one in judged.values() if one.rank is not None]
-    status = finished[1].status if finished and not held else "running" if held else "interrupted"
-    about = {name: getattr(started, name) if started else asked.get(name, "") for name in ("task", "model")}
+    shown = [one.flips / one.n for one in judged.values() if one.rank is not None]
+    # What holds one that has not begun anew since its end adds to it alone.
+    ended = finished is not None and (begun is None or begun[0] <= finished[0] or not is_held(path))
+    status = finished[1].status if finished and ended else "running" if is_held(path) else "interrupted"
+    about = {name: getattr(begun[1], name) if begun else asked.get(name, "") for name in ("task", "model")}
     about |= {"status": status, "shown": len(shown), "broken": max(shown, default=0.0)}
     return RunSummary(id=path.stem, path=path, when=when, left=left, **about)

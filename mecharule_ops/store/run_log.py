@@ -38,9 +38,7 @@ class RunLog:
             self.config: Mapping[str, object] = json.loads(rows["config"])
             self.created = float(rows["created"])
         except (KeyError, ValueError, TypeError) as error:
-            raise StoreError(
-                f"expected settings in {path}, they are damaged; restore it from a copy"
-            ) from error
+            raise StoreError(f"expected settings in {path}, they are damaged; restore a copy") from error
 
     @classmethod
     def read(cls, path: Path) -> "RunLog":
@@ -153,7 +151,5 @@ def event_from_json(text: str) -> Event:
         raise UsageError(f"expected an event as a JSON object, got {text[:80]!r}") from error
     kind = data.pop("kind", None) if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in EVENT_CLASSES:
-        raise UsageError(
-            f"expected an event of a known kind, got {kind!r}; a newer version may have written it"
-        )
+        raise UsageError(f"expected an event of a known kind, got {kind!r}; a newer version may write it")
     return codec.decode(EVENT_CLASSES[kind], data)

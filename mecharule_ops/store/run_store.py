@@ -130,9 +130,7 @@ class RunStore(run_log.RunLog):
         """An artefact. Raises `StoreError` when there is none of this name or its content has changed."""
         found = self.find(name)
         if found is None:
-            raise StoreError(
-                f"expected an artefact {name!r} in {self.path}, there is none; run its stage first"
-            )
+            raise StoreError(f"expected an artefact {name!r} in {self.path}, there is none; run its stage")
         return found
 
     def find(self, name: keys.Artefact[T]) -> T | None:
@@ -209,7 +207,8 @@ class RunStore(run_log.RunLog):
         found = self._rows(query, len(prefix), prefix) if prefix else []
         if len(found) != 1:
             raise ClaimNotSupported(
-                f"expected one certificate {prefix!r} in this run, found {len(found)}; list them first"
+                f"expected one certificate {prefix!r} in this run, found {len(found)}; "
+                f"`mecharule show {self.path.stem} --table certificates` lists them"
             )
         return self._certificate(*found[0])
 
@@ -223,9 +222,7 @@ class RunStore(run_log.RunLog):
             raise StoreError(f"expected certificate {sha256} of {self.path} as text: {run_log.RESTORE}")
         certificate = Certificate.from_json(body)
         if certificate.sha256 != sha256:
-            raise StoreError(
-                f"expected certificate {sha256} of {self.path} under its own id: {run_log.RESTORE}"
-            )
+            raise StoreError(f"expected certificate {sha256} of {self.path} under its id: {run_log.RESTORE}")
         return certificate
 
     @contextmanager
@@ -266,9 +263,7 @@ def unpack(form: str, sha256: str, body: bytes) -> object:
     """
     whole = isinstance(body, bytes) and isinstance(form, str)
     if not whole or _hash(form, body) != sha256:
-        raise StoreError(
-            "expected an artefact as it was written, its bytes are damaged; restore it from a copy"
-        )
+        raise StoreError("expected an artefact as it was written, it is damaged; restore it from a copy")
     if form == "json":
         return json.loads(body)
     with np.load(io.BytesIO(body), allow_pickle=False) as file:

@@ -45,7 +45,8 @@ def column_roles(task: PromptTable) -> tuple[Mapping[str, str], ...]:
             uses.append("what is wrong, for rules")
         elif name in task.solution_columns:
             uses.append("what is right" if name == ANSWERS else "what is right, for rules")
-        text, role = str(values[0]), ", ".join(uses) or "for rules"
+        text, written = str(values[0]), [f"{name!r} in the file"] * (spelt(name) != name)
+        role = ", ".join([*(uses or ["for rules"]), *written])
         example = text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
         roles.append({"name": spelt(name), "kind": kind_of(values), "role": role, "example": example})
     return tuple(roles)
@@ -186,7 +187,7 @@ _NOTHING = "na|nan|n/a|null|none"
 def _not_numbers(name: str, texts: Sequence[str]) -> str:
     """That a column is read as text for a few cells, or commas, though it has numbers; empty where that is not so."""
     commas = [text for text in texts if re.fullmatch(r"\s*-?\d+,\d+\s*", text)]
-    gone = [x for x in texts if re.fullmatch(rf"|{_NOTHING}|[+-]?(inf(inity)?|nan)", x.strip().lower())]
+    gone = [x for x in texts if re.fullmatch(rf"[+-]?(|inf(inity)?|{_NOTHING})", x.strip().lower())]
     real = [text for text in texts if re.fullmatch(r"\s*[-+]?\d*\.?\d+(e[-+]?\d+)?\s*", text, re.IGNORECASE)]
     if not (commas or gone) or len(commas + gone + real) < len(texts) or not (commas or real):
         return ""

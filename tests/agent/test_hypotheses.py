@@ -62,6 +62,9 @@ def test_a_condition_that_the_question_names_is_the_claim(copied_run: Path) -> N
     for asked in ("where it rains", "when it rains"):
         with pytest.raises(errors.UsageError, match="run's columns, got 'it rains'; nothing was tested"):
             investigate(str(copied_run), f"does {_unit(copied_run)} flip more {asked}?")
+    with pytest.raises(errors.UsageError, match="a question about a unit, or of when it flips"):
+        investigate(str(copied_run), "do neurons of the MLP store carries?")
+    assert len(_entries(copied_run)) == 1
 
 
 def test_a_purse_that_is_too_small_ends_it_before_anything_is_registered(

@@ -129,9 +129,8 @@ def test_a_dry_run_prices_every_search_and_the_memory(monkeypatch: pytest.Monkey
     plan = runner.plan(runner.config_from(model="arith-tiny", bases="attn_head,mlp_out"))
     asked = {(one["basis"], one["regime"]): one["most"]["groups"] for one in plan.data["searches"]}
     heads, writes = 8 + 2, 2 * 256 - 1 + 2
-    assert asked == {
-        (basis, r): n for basis, n in (("attn_head", heads), ("mlp_out", writes)) for r in (1, 0)
-    }
+    counts = {"attn_head": heads, "mlp_out": writes}
+    assert asked == {(basis, way): n for basis, n in counts.items() for way in (1, 0)}
     at_most = {"attn_head": 128 * heads, "mlp_out": 128 * (math.ceil(1.05 * 256) + 256 + 2)}
     assert all(one["most"]["example_forwards"] == at_most[one["basis"]] for one in plan.data["searches"])
     assert plan.data["memory"]["weights"] == 4 * plan.data["model"]["parameters"] == 4 * 529_280

@@ -13,9 +13,8 @@ PROGRAM = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
 
 def told(*options: str) -> subprocess.CompletedProcess[str]:
     """What the program says."""
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *options], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, str(PROGRAM), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 REFUSED = {

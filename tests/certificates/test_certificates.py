@@ -273,7 +273,7 @@ def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> 
 def test_a_bundle_needs_an_empty_folder_and_an_index(tmp_path: Path) -> None:
     """Nothing of an older bundle is mixed in; a folder that holds none is a named error."""
     (tmp_path / "file").write_text("x")
-    with pytest.raises(errors.StoreError, match="empty folder"):
+    with pytest.raises(errors.UsageError, match="empty folder"):
         write_bundle(tmp_path, [certificate_of()])
     with pytest.raises(errors.StoreError, match="the system says"):
         write_bundle(tmp_path / "file", [certificate_of()])

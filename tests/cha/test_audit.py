@@ -178,10 +178,8 @@ def test_exclusion_errs_no_more_often_than_it_says(n: int, tau: float, slip: flo
     looks = zip(plan.sizes[:-1], plan.most[:-1], strict=True)
     wrong = np.any([draws[:, size - 1] <= most for size, most in looks], axis=0).mean()
     assert slip / 10 < wrong <= slip + 3 * math.sqrt(slip / 20_000)
-    assert exclusion_plan(2000, 0.2, 0.0).most == (
-        0,
-        399,
-    )  # By chances in floats, 0 at 1,500 examples already.
+    # By chances in floats, 0 at 1,500 examples already.
+    assert exclusion_plan(2000, 0.2, 0.0).most == (0, 399)
     assert plan.most[-1] == plan.needed - 1
 
 

@@ -23,9 +23,8 @@ def unit(place: int) -> Neuron:
 
 
 def one_of(plus: int, plus_n: int, minus: int, minus_n: int) -> FlipEstimate:
-    return FlipEstimate(
-        associated=FlipCount(flips=plus, n=plus_n), unrelated=FlipCount(flips=minus, n=minus_n)
-    )
+    there, elsewhere = FlipCount(flips=plus, n=plus_n), FlipCount(flips=minus, n=minus_n)
+    return FlipEstimate(associated=there, unrelated=elsewhere)
 
 
 def beside(share: Share | None, split: FlipEstimate | None = None) -> controls.AgonistControls:

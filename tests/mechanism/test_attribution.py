@@ -114,9 +114,7 @@ def test_targets_are_traced_against_foils_where_they_differ() -> None:
     for choices in ({0: [PAIRS[0].completion[0], 7]}, {1: [3, PAIRS[0].completion[1], 9]}):
         one = replace(PAIRS[0], choices=choices)
         naive = Naive(hf, sites[1], one, Phase.LAST_PROMPT)
-        whole, plain = (
-            integrate(hf, sites, [each], Phase.LAST_PROMPT, steps=2)[1] for each in (one, PAIRS[0])
-        )
+        whole, plain = (integrate(hf, sites, [p], Phase.LAST_PROMPT, steps=2)[1] for p in (one, PAIRS[0]))
         for unit in (1, 4):
             assert whole[unit] == pytest.approx(naive.score(slice(unit, unit + 1), 2, 0.16), rel=1e-3)
         assert not np.allclose(whole, plain, rtol=0.1)

@@ -82,6 +82,8 @@ def test_a_page_of_18_shown_units_says_at_most_1500_words_before_anything_is_ope
         said := re.sub(r"(</summary>)(?:(?!<details).)*?</details>", r"\1", said, flags=re.DOTALL)
     ):
         pass
+    assert page.count("`mecharule ")
+    assert "`mecharule\u00a0" not in page
     words = re.sub(r"<[^>]*>", " ", said).split()
     assert 250 < len(words) <= 1500
     assert len(page.encode()) <= 400_000

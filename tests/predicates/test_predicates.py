@@ -80,9 +80,7 @@ def test_mad_outliers_are_the_rare_ones(monkeypatch):
     texts = [*(f"a >= {cut}" for cut in range(10, 100, 10)), "rare == 1"]
     monkeypatch.setattr(predicate_table, "WEAK_AUC", 0.0)
     _, refusals = build_table(texts, columns, target, train)
-    assert [(refusal.text, refusal.reason.split(":")[0]) for refusal in refusals] == [
-        ("rare == 1", "outlier")
-    ]
+    assert [(one.text, one.reason.split(":")[0]) for one in refusals] == [("rare == 1", "outlier")]
 
 
 def test_the_test_split_changes_neither_selection_nor_scores():

@@ -51,6 +51,13 @@ def test_the_backup_is_found_when_the_first_head_is_gone(
         assert np.count_nonzero(flipped) == 192
     told = registry.call("verify", {"what": first["run"], "all": True})
     assert told.exit_code == 0, told.text
+    asked = {"run": first["run"]}
+    of_units = (
+        registry.call("tabulate", {**asked, "units": "a0.h1"}),
+        registry.call("records", {**asked, "unit": "a0.h1"}),
+    )
+    for one in (*of_units, registry.call("show", {**asked, "section": "accuracy"})):
+        assert ("a0.h0 ablated" in one.text, "nablated" in one.text) == (True, False), one.text
 
 
 def test_units_that_are_not_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

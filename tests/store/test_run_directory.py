@@ -38,8 +38,7 @@ def test_the_list_is_in_the_order_of_the_times_that_it_shows(tmp_path: Path) -> 
     with RunStore.create(run_path("cccc", tmp_path), {"run": "cccc"}, clock=lambda: next(clock)) as store:
         store.append([Notice(level="info", text="at work")])
     run_path("dddd", tmp_path).write_bytes(b"rubbish")
-    run_path("eeee", tmp_path).symlink_to(
-        tmp_path / "taken away"
-    )  # As one that goes while the folder is read.
+    # As one that goes while the folder is read.
+    run_path("eeee", tmp_path).symlink_to(tmp_path / "taken away")
     told = [(run.id, run.when) for run in list_runs(tmp_path)]
     assert told == [("bbbb", 30.0), ("cccc", 20.0), ("aaaa", 10.0), ("dddd", None)]

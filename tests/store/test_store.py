@@ -131,12 +131,8 @@ def test_equal_artefacts_have_equal_hashes_and_a_changed_one_is_refused() -> Non
     """The hash is of the content: type, shape and values; a byte that changed is found."""
     form, sha256, packed = pack_artefact(np.arange(4))
     assert sha256 == pack_artefact(np.arange(4))[1]
-    others = [
-        np.arange(4).reshape(2, 2),
-        np.arange(4, dtype=np.int32),
-        np.arange(1, 5),
-        {"array": np.arange(5)},
-    ]
+    others: list[object] = [np.arange(4).reshape(2, 2), np.arange(4, dtype=np.int32)]
+    others += [np.arange(1, 5), {"array": np.arange(5)}]
     assert sha256 not in {pack_artefact(other)[1] for other in others}
     for place in range(len(packed)):
         body = bytearray(packed)
@@ -315,7 +311,10 @@ def test_the_list_of_runs_tells_their_state_and_survives_a_corrupt_one(tmp_path:
     with RunStore.create(run_path("bbbb", tmp_path), {}) as store:
         store.append([run_started("bbbb")])
     run_path("cccc", tmp_path).write_bytes(b"rubbish")
-    with RunStore.create(run_path("dddd", tmp_path), {}):
+    with (
+        RunStore.create(run_path("dddd", tmp_path), {}),
+        RunStore.open(run_path("aaaa", tmp_path), read_only=False),
+    ):
         runs = {summary.id: summary for summary in list_runs(tmp_path)}
     assert [runs[run].status for run in ("aaaa", "bbbb", "dddd")] == ["complete", "interrupted", "running"]
     assert runs["cccc"].status.startswith("unreadable: expected a MechaRule run file")

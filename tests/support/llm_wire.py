@@ -31,9 +31,7 @@ def anthropic_events(*blocks: dict[str, Any], stop: str = "end_turn") -> Events:
     for index, block in enumerate(blocks):
         opened = {name: _BLANK.get(name, value) for name, value in block.items()}
         events.append({"type": "content_block_start", "index": index, "content_block": opened})
-        events += [
-            {"type": "content_block_delta", "index": index, "delta": delta} for delta in _deltas(block)
-        ]
+        events += [{"type": "content_block_delta", "index": index, "delta": one} for one in _deltas(block)]
         events.append({"type": "content_block_stop", "index": index})
     events.append({"type": "message_delta", "delta": {**ending, "stop_reason": stop}, "usage": _SPENT})
     return [(event["type"], event) for event in (*events, {"type": "message_stop"})]

@@ -126,9 +126,7 @@ def naive_algorithm_1(
 
     def search(group: tuple[int, ...], root: bool) -> None:
         counts = oracle.estimate(group, range(n), range(n))
-        ucb = max(
-            upper_bound(part.flips, part.n, alpha / 2) for part in (counts.associated, counts.unrelated)
-        )
+        ucb = max(upper_bound(one.flips, one.n, alpha / 2) for one in (counts.associated, counts.unrelated))
         if ucb < tau or len(group) == 1:
             verdict = "kept" if ucb >= tau else "pruned" if len(group) > 1 else "dropped"
             visited[group] = (counts, ucb, verdict)

@@ -124,9 +124,7 @@ def story(run: str = "0c1f", layers: int = 3, finished: bool = True) -> list[Eve
     for regime in (1, 0):
         stage = f"CHA mlp_out {regime}"
         told.append(events.StageStarted(stage=stage, unit="ablations"))
-        told += [
-            events.SearchStarted(search=f"cha:{regime}:m{layer}", units=UNITS) for layer in range(layers)
-        ]
+        told += [events.SearchStarted(search=f"cha:{regime}:m{at}", units=UNITS) for at in range(layers)]
         for layer in range(layers):
             told += layer_events(regime, layer)
             told.append(events.CostChanged(group_evaluations=7 * (layer + 1), example_forwards=896, reused=0))

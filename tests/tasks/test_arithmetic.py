@@ -104,10 +104,8 @@ def test_samples_are_distinct_reproducible_and_do_not_need_the_grid():
 def test_columns_are_typed_and_split_into_prompt_and_output():
     """Columns by hand on two records; only answer, parsed and completion read the output."""
     task = Arithmetic(operators=("-", "/"), low=0, high=9, prefix="1 - 1 = 0\n", symbols=("−", "÷"))
-    records = [
-        answered(task, task.example("-", 3, 5), " -2\n"),
-        answered(task, task.example("/", 7, 2), " x"),
-    ]
+    asked = (task.example("-", 3, 5), " -2\n"), (task.example("/", 7, 2), " x")
+    records = [answered(task, *each) for each in asked]
     columns = task.columns(records)
     assert records[0].example.prompt == "1 - 1 = 0\n3 − 5 ="
     assert {name: column.tolist() for name, column in columns.items()} == {

@@ -101,6 +101,10 @@ def test_a_comparison_is_printed_with_the_digits_that_make_it_true() -> None:
     rates = (0.1998, 0.195, 0.2, 0.04, 0.20004)
     assert [numbers.told_apart(rate, 0.2) for rate in rates] == ["0.1998", "0.195", "0.20", "0.04", "0.20004"]
     assert numbers.told_apart(0.19999999999999998, 0.2) == "just below 0.2"
+    assert [numbers.told_apart(0.3612, 0.2, way) for way in (-1, 0, 1)] == ["0.36", "0.36", "0.37"]
+    assert {numbers.told_apart(place / 100, 1.0, way) for place in (5, 6, 7, 10) for way in (-1, 1)} == {
+        *("0.05", "0.06", "0.07", "0.10")
+    }
 
 
 @pytest.mark.parametrize(

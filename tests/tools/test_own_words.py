@@ -49,9 +49,8 @@ def test_a_column_goes_before_the_word_for_sums(path: str) -> None:
         even = [record for record in run.records if record.example.fields["carry"]]
         unit = str(run.findings.searches[0].agonists[0].neuron)
     given = {"run": path, "units": unit, "yes": True}
-    alone, said = (
-        call("tabulate", {**given, "where": where}).as_json for where in ("carry", "carry == True")
-    )
+    asked = "carry", "carry == True"
+    alone, said = (call("tabulate", {**given, "where": where}).as_json for where in asked)
     assert alone[f"unit.{unit}.train.carry"] == said[f"unit.{unit}.train.carry == True"]
     told: Any = call("show", {"run": path, "section": "accuracy", "where": "carry"}).as_json
     assert told["run.accuracy.where"]["where"]["n"] == len(even)

@@ -218,7 +218,7 @@ def test_space_unfolds_what_was_ruled_out_and_search_finds_a_unit_inside(tmp_pat
         await user.sees("m0.0 … m0.15 (16)")
         await user.press("ctrl+f")
         await user.type("m9.1")
-        assert user.app.told[-1] == "m9.1 was not tested so far"
+        assert user.app.told[-1] == "no unit m9.1 was tested so far"
         for said in ("1 map: 192 channels, 0→1", "1 map: 192 channels, 1→0"):
             await user.press("right_square_bracket")
             await user.sees(said)

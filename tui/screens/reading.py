@@ -104,9 +104,8 @@ class ReadingScreen(CommandScreen):
             table.focus()
         else:
             text = Text("\n".join(map(chat_pane.plain_columns, body.splitlines())))
-            self.query_one(text_panes.ReadingPane).show(
-                rules_text(values, self.judged) if self.rows else text
-            )
+            shown = rules_text(values, self.judged) if self.rows else text
+            self.query_one(text_panes.ReadingPane).show(shown)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         if self.has_class("with-rows"):

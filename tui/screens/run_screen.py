@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from textual.css.query import NoMatches
 from textual.widgets import Input
 
+from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts.fact import said
 from tui import backend, commands, tree_pane
 from tui.chat_pane import ChatLine, ChatPane
@@ -158,7 +159,7 @@ class RunScreen(view.RunView):
             self._become(turn, Entry(who="tool", text=f"{line} · {doing}"))
 
         result = self.app.backend.call(line, self.session.run, tell, given_up.is_set)
-        text = f"{line} {time.monotonic() - began:.1f}s {_mark(result.exit_code == 0)}"
+        text = f"{line} {time.monotonic() - began:.1f}s {_mark(result.exit_code in (0, ClaimNotSupported.exit_code))}"
         return [Entry(who="tool", text=text, detail=result.text)]
 
     def _asked(self, question: str, turn: ChatLine, given_up: threading.Event) -> list[Entry]:
@@ -282,7 +283,7 @@ class RunScreen(view.RunView):
         """Go to the node that decided a unit."""
         key = self.decided(unit)
         if key is None:
-            self.app.tell(f"{unit} was not tested so far")
+            self.app.tell(f"no unit {unit} was tested so far")
         else:
             self.query_one(tree_pane.TreePane).go_to(key)
 
