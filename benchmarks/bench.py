@@ -5,7 +5,8 @@ and stands beside its ratio. Goals are those of the project's issues; a figure t
 
     python benchmarks/bench.py [--json benchmarks/results.json] [--only SECTION …] [--write]
 
-`--write` puts the lines that have a goal, and when and on what they were measured, into docs/speed.md.
+`--write` puts the lines that have a goal, and when and on what they were measured, into docs/speed.md; where not all
+sections are measured anew, those of the file stand beside them.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -53,11 +54,11 @@ def told(
     sections: Mapping[str, Section], after: Callable[[Sequence[Figure]], None] = lambda figures: None
 ) -> list[Figure]:
     """Prints the table, and gives its lines; `after` hears what there is after every section."""
-    figures: list[Figure] = []
+    figures, made = list[Figure](), made_at()
     print(f"{'figure':52} {'value':>10} {'goal':>9}  note", flush=True)
-    for section in sections.values():
+    for name, section in sections.items():
         for figure in section():
-            figures.append(figure)
+            figures.append(replace(figure, section=name, made=made))
             value = f"{figure.value:.2f} {figure.unit}"
             print(f"{figure.figure:52} {value:>10} {figure.goal:>9}  {figure.note}", flush=True)
         after(figures)
@@ -75,7 +76,21 @@ def table(figures: Sequence[Figure]) -> str:
     rows = [
         (each.figure, f"{each.value:.3g} {each.unit}", each.goal, each.note) for each in figures if each.goal
     ]
-    return "\n".join([*markdown(("what", "measured", "goal", ""), rows), "", made_at()])
+    by_made: dict[str, list[str]] = {}
+    for each in figures:
+        by_made.setdefault(each.made, []).extend([each.figure] * bool(each.goal))
+    first, *others = sorted(by_made, key=lambda made: -len(by_made[made]))
+    told = [f"{made} These: {'; '.join(by_made[made])}." for made in others if by_made[made]]
+    return "\n".join([*markdown(("what", "measured", "goal", ""), rows), "", " ".join([first, *told])])
+
+
+def beside(file: Path, figures: Sequence[Figure]) -> list[Figure]:
+    """The figures, and those that the file holds of other sections, section by section."""
+    anew = {each.section for each in figures}
+    held = json.loads(file.read_text())["figures"] if file.exists() else []
+    known = [Figure(**each) for each in held if each["section"] not in anew]
+    order = list(SECTIONS)
+    return sorted([*known, *figures], key=lambda each: order.index(each.section))
 
 
 def main() -> None:
@@ -86,6 +101,7 @@ def main() -> None:
     arguments = parser.parse_args()
     figures = told({name: SECTIONS[name] for name in arguments.only})
     if arguments.json:
+        figures = beside(arguments.json, figures)
         write(arguments.json, figures, {"machine": machine()})
     if arguments.write:
         put_between(ROOT / "docs" / "speed.md", table(figures))

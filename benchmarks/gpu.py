@@ -103,12 +103,8 @@ def measure(arguments: argparse.Namespace) -> None:
     if unknown := sorted(set(arguments.only) - set(wanted)):
         raise UsageError(f"expected sections of: {', '.join(wanted)}; got {', '.join(unknown)}")
     chosen = {name: wanted[name] for name in arguments.only or wanted}
-    about = {
-        "device": device_name(device),
-        "cuda": torch.version.cuda,
-        "dtype": table.dtype,
-        "machine": machine(),
-    }
+    about: dict[str, object] = {"device": device_name(device), "cuda": torch.version.cuda}
+    about |= {"dtype": table.dtype, "machine": machine()}
     written = arguments.json or (None if quick else WRITTEN)
     told(chosen, lambda figures: write(written, figures, about) if written else None)
 

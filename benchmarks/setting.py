@@ -55,6 +55,9 @@ class Figure:
     unit: str
     goal: str = ""
     note: str = ""
+    section: str = ""
+    made: str = ""
+    """At which commit, on what class of machine."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

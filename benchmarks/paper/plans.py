@@ -19,14 +19,8 @@ HEADS, LAYER, CHANNELS = "heads of SmolLM2", "channels of layer 11 of SmolLM2", 
 _AS_PRINTED = {"parity": True, "condition": "rule-spectral", "audit": 0, "controls_for": 0, "anchor_for": 64}
 _AS_PRINTED |= {"exhaustive_up_to": 0, "max_pairs": 64}
 _EACH_ALONE = {"model": "arith-tiny", "records": 300, "parity": False, "search": "exhaustive"}
-_OF_LAYER = {
-    "model": "smollm2-135m",
-    "records": 400,
-    "slice_size": 32,
-    "layer": 11,
-    "cap": 16,
-    "anchor_for": 6,
-}
+_OF_LAYER = {"model": "smollm2-135m", "records": 400, "slice_size": 32}
+_OF_LAYER |= {"layer": 11, "cap": 16, "anchor_for": 6}
 PUBLISHED: Mapping[str, Mapping[str, object]] = {
     HEADS: {"model": "smollm2-135m", "records": 1200, "bases": (Basis.ATTN_HEAD,), "regimes": (1,)},
     LAYER: {**_OF_LAYER, "published": True, "regimes": (1,), "baseline": Baseline.SLOT0},

@@ -313,9 +313,5 @@ def reach(scores: Sequence[float]) -> str:
     return f"{sum(one >= THRESHOLD for one in scores)} of {len(scores)}{middle}"
 
 
-EXPERIMENTS: Mapping[str, Callable[[Runs], Shown]] = {
-    "e0": e0,
-    "e1": e1,
-    "published": published,
-    "scale": scale,
-}
+_EACH = {"e0": e0, "e1": e1, "published": published, "scale": scale}
+EXPERIMENTS: Mapping[str, Callable[[Runs], Shown]] = _EACH
