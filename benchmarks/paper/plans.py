@@ -41,7 +41,7 @@ condition is left out."""
 LARGER = "qwen2.5-coder-1.5b-instruct.gguf"
 """The model of three conditions, in the folder where the command is given; without it these are left out."""
 _CHAT = "<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
-_BEST_OF_2 = {"task_settings": {"requests": REQUESTS, "attempts": 2, "max_new_tokens": 40, "template": _CHAT}}
+_BEST_OF_2 = {"task_settings": {"requests": REQUESTS, "attempts": 2, "max_new_tokens": 16, "template": _CHAT}}
 SCALE: Mapping[str, Mapping[str, object]] = {
     "attn_head, mean-positional": _EACH_HEAD,
     "mlp_out, mean-positional": _AUDITED,
