@@ -137,9 +137,7 @@ def _stands(one: Figure, text: str, known: Collection[float]) -> bool:
         return bool(re.search(rf"(?<![\w.]){re.escape(one.text)}(?!\w)", text, re.IGNORECASE))
     # Words may say what a minus says: it falls by .5.
     near = [each for value in known for each in (value, abs(value))]
-    rounded = [
-        value for value in near if value % 1 and (one.percent or one.step < 1 or value >= _ROUNDED_FROM)
-    ]
+    rounded = [x for x in near if x % 1 and (one.percent or one.step < 1 or x >= _ROUNDED_FROM)]
     return any(
         said in near or any(abs(value - said) <= one.step * (0.5 + 1e-9) for value in rounded)
         for said in one.values

@@ -73,6 +73,7 @@ def analyse_run(
         run.told_where = journal.notice
         searches = [*product(config.bases, run.regimes)]
         journal.forecast = forecast = forecast or Forecast([UNKNOWN] * (1 + 3 * len(searches)))
+        forecast.accounts = config.accounts_for
         journal.part(0)
         prepare(run, journal, proposer)
         forecast.parts[0] = (journal.stages[0].seconds,) * 2

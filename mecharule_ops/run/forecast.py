@@ -28,6 +28,8 @@ class Forecast:
     """The answers, each search and what follows it, what explains the units of each search; and which is at work."""
 
     parts: list[Span]
+    accounts: int = FOUND[1]
+    """Of how many units of a search at most accounts are made."""
     at: int = 0
     began: float = 0.0
     """When the part at work began."""
@@ -48,7 +50,7 @@ class Forecast:
     def know(self, nth: int, starting: float, pace: float, found: Span = FOUND, told: Span = FOUND) -> None:
         """What follows a search of a direction that starts from so many answers, by the units found and explained."""
         kept = [(RANDOM + units * (OF_A_UNIT + RULE * starting)) * pace if units else 0.0 for units in found]
-        why = [units * ACCOUNT * starting * pace if units else 0.0 for units in told]
+        why = [min(units, self.accounts) * ACCOUNT * starting * pace if units else 0.0 for units in told]
         self.parts[2 + 2 * nth] = ROUGH[0] * kept[0], ROUGH[1] * kept[1]
         most = ROUGH[1] * why[1] + self.parts[0][1] * (told[1] > 0)
         self.parts[1 + 2 * len(self.parts) // 3 + nth] = ROUGH[0] * why[0], most

@@ -232,9 +232,8 @@ class Run:
         """The units that attribution hands to the search."""
         scores, cap = self.attribution(basis, regime), self.config.cap
         if scores is None:
-            return types.Candidates.unranked(
-                basis, self.sizes(basis, regime), cap=cap, layer=self.config.layer
-            )
+            sizes = self.sizes(basis, regime)
+            return types.Candidates.unranked(basis, sizes, cap=cap, layer=self.config.layer)
         return types.Candidates.strongest(basis, scores, cap=cap, layer=self.config.layer)
 
     def predictions(self, basis: types.Basis, regime: types.Regime) -> tuple[prediction.LayerPrediction, ...]:

@@ -162,6 +162,7 @@ def measured_forecast(
             forwards = engine.evaluate(units, everything).example_forwards
             paces[basis] = (clock() - began) / max(1, forwards)
         share, made = right.count / right.n, Forecast([UNKNOWN] * (1 + 3 * len(found.searches)))
+        made.accounts = config.accounts_for
         starting = [config.records * abs(1 - one.regime.value - share) for one in found.searches]
         more = planning.more_wanted(config, min(starting), config.records)
         made.parts[0] = answer * config.records, answer * (config.records + more)

@@ -76,9 +76,7 @@ def test_the_kept_recording_is_replayed_and_no_question_gets_anothers_answer(tmp
 def test_a_reply_cites_the_fact_that_reads_most_alike() -> None:
     """Facts have other numbers once a tool states more of them."""
     then = [{"role": "user", "content": "[f1] m1.14 flips 12 of 64\n[f2] Nothing lies above it"}]
-    now = [
-        {"role": "user", "content": "[f1] A word more\n[f2] m1.14 flips 12 of 64\n[f3] Nothing lies above"}
-    ]
+    now = [{"role": "user", "content": "[f1] A word\n[f2] m1.14 flips 12 of 64\n[f3] Nothing lies above"}]
     said = _of_now({"request": then, "reply": {"text": "So it is [f1, f2]."}}, {"messages": now})
     assert said["text"] == "So it is [f2, f3]."
 

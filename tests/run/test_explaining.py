@@ -124,7 +124,7 @@ def test_the_findings_count_the_union_of_these_flips(scene: Scene) -> None:
     )
     for row in search.layer_union:
         own = [
-            flip for rule, flip in zip(search.anchored, flips, strict=True) if rule.neuron.layer == row.layer
+            flip for one, flip in zip(search.anchored, flips, strict=True) if one.neuron.layer == row.layer
         ]
         assert row.flipped == Share(count=int(np.any(own, axis=0).sum()), n=len(scene.eligible))
 

@@ -19,6 +19,10 @@ def test_what_is_left_lies_within_what_was_said_before() -> None:
     for search in (0, 1):
         ahead.parts[1 + 2 * search] = 60.0, 300.0
         ahead.know(search, *((0.0, np.nan, (0, 0), (0, 0)) if search else (300.0, 0.01)))
+    few = forecast.Forecast([forecast.UNKNOWN] * 4, accounts=1)
+    few.parts[0] = 60.0, 90.0
+    few.know(0, 300.0, 0.01)
+    assert (few.parts[2], few.parts[3][1] - 90.0) == (ahead.parts[2], (ahead.parts[5][1] - 90.0) / 8)
     ahead.begin(1, 0.0)
     ahead.priced(
         events.Price(evaluations=9, example_forwards=9, seconds=9e5, least_seconds=60, likely_seconds=150)

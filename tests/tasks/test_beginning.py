@@ -101,9 +101,7 @@ ALPHABET = "ae1.' _\u0301東\u3099か\u1100\u1161\u11a8"
 def test_a_label_stays_open_while_a_continuation_could_change_it(partial: str, answers: list[str]) -> None:
     """Against all continuations of two characters: what is settled is so for each of them, and nothing stays open
     for ever. Two decide: what stands inside a number, and the digit behind it."""
-    answers = [answer for answer in answers if answer.strip() and category(answer.strip()[0])[0] != "M"] or [
-        "1"
-    ]
+    answers = [one for one in answers if one.strip() and category(one.strip()[0])[0] != "M"] or ["1"]
     ends = ["".join(end) for length in range(3) for end in itertools.product(ALPHABET, repeat=length)]
     decided = begins_with_any(partial, answers)
     if decided is not None:
