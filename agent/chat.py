@@ -18,7 +18,7 @@ from typing import Any
 from agent import canonical, chat_models
 from agent.consent import NO_QUESTION, NOT_RUN, PURSE, Exchanges, Listener, not_run, pays, put
 from mecharule_ops import errors, types
-from mecharule_ops.events import OFFLINE, Event, LlmMessage, QuestionAnswered, ToolCalled
+from mecharule_ops.events import OFFLINE, AgonistFound, Event, LlmMessage, QuestionAnswered, ToolCalled
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, fact, ids_among
 from mecharule_ops.facts.glossary import SPELLINGS
@@ -101,7 +101,9 @@ def _under_way(run: live_run.Run, question: str) -> ToolResult:
     """How far a run is that has not finished."""
     stopped = f"has not finished; `mecharule resume {run.id}` goes on"
     goes_on = f"is {runs.how_far(run.store.path)}" if run_file.is_held(run.store.path) else stopped
-    facts = (fact(f"Run {run.id} {goes_on}", f"run:{run.id}"),)
+    found = (one for _, _, one in run.store.events() if isinstance(one, AgonistFound) and one.is_tau_agonist)
+    names = ", ".join(dict.fromkeys(str(one.neuron) for one in found)) or "none"
+    facts = (fact(f"Run {run.id} {goes_on}; at τ so far: {names}", f"run:{run.id}"),)
     said = answer_text(facts)
     return ToolResult(text=said, facts=facts, data={"question": question, "answer": said})
 

@@ -19,7 +19,7 @@ Exchanges = Sequence[tuple[str, str]]
 """Questions and their answers."""
 PURSE = 60.0
 """Seconds of ablations that a question may spend unasked."""
-NO_QUESTION = "That is none of the questions that are answered without a language model"
+NO_QUESTION = "That is no question that is answered without a language model (MECHARULE_LLM names one)"
 """Begins an answer that suggests others; a number, or an empty line, takes one of them."""
 NOT_RUN = "not run:"
 """Begins the result of a call whose price was not accepted."""

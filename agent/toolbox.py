@@ -118,10 +118,8 @@ def _short(value: Any) -> Any:
     """A property without what says nothing to a reader: titles, defaults of None, a union with null."""
     members = [one for one in value.get("anyOf", ()) if one.get("type") != "null"]
     dull = {"title", "anyOf", *(["default"] if value.get("default", ...) is None else [])}
-    return {
-        **{key: each for key, each in value.items() if key not in dull},
-        **(members[0] if members else {}),
-    }
+    told = {key: each for key, each in value.items() if key not in dull}
+    return {**told, **(members[0] if members else {})}
 
 
 def statements(result: ToolResult) -> list[dict[str, Any]]:
