@@ -50,7 +50,7 @@ def unless_stopped(tell: Callable[[str], None], should_stop: Callable[[], bool])
 
     def told(line: str) -> None:
         if should_stop():
-            raise AblationStopped("it was stopped; what was ablated for it is kept")
+            raise AblationStopped("it was stopped")
         tell(line)
 
     return told

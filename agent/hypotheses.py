@@ -119,10 +119,6 @@ def _about(run: live_run.Run, findings: Findings, question: str) -> tuple[Neuron
     read = canonical.understand(question, names)
     told = read.named if isinstance(read, canonical.Understood) else {}
     named = list(filter(None, [told.get("unit"), *canonical.UNIT.findall(question)]))
-    if not (named or told.get("condition") or re.search(r"\bit\b| (?:where|when) ", question)):
-        raise UsageError(
-            f"expected a question about a unit, or of when it flips, got {question!r}; nothing was tested"
-        )
     chosen = next(chain(named, (str(each.neuron) for each in findings.by_evidence())), None)
     if chosen is None:
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
@@ -135,6 +131,8 @@ def _about(run: live_run.Run, findings: Findings, question: str) -> tuple[Neuron
                 f"expected a condition over the run's columns, got {said.strip(' ?')!r}; nothing was tested; "
                 f"columns: {', '.join(names.columns)}"
             )
+    if not (named or condition):
+        raise UsageError(f"expected a question that names a unit, got {question!r}; nothing was tested")
     return Neuron.parse(chosen), condition
 
 

@@ -33,9 +33,8 @@ def blocks(text: str) -> list[str]:
 def stated(page: str) -> list[float]:
     """The numbers of a page of figures, with those of the tables it links."""
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
-    tables = [
-        (DOCS / name).read_text(encoding="utf-8") for name in re.findall(r"\((tables/[^)]+\.csv)\)", text)
-    ]
+    linked = re.findall(r"\((tables/[^)]+\.csv)\)", text)
+    tables = [(DOCS / name).read_text(encoding="utf-8") for name in linked]
     return [number for each in (text.replace("`", ""), *tables) for number in numbers(each.replace('"', " "))]
 
 
@@ -43,9 +42,8 @@ def unsaid(text: str) -> list[tuple[str, float]]:
     """(page, number) for each number beside a link to pages of figures of which none states it."""
     found = []
     for block in blocks(text):
-        pages = sorted(
-            {str(name) for name in _LINK.findall(block)} & {path.stem for path in DOCS.glob("*.md")}
-        )
+        there = {path.stem for path in DOCS.glob("*.md")}
+        pages = sorted(there.intersection(_LINK.findall(block)))
         if not pages:
             continue
         known = [number for page in pages for number in stated(page)]

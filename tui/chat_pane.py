@@ -1,6 +1,7 @@
 """The chat: questions, answers, and tool calls with what the tool printed."""
 
-from functools import partial, partialmethod
+import re
+from functools import partialmethod
 
 from rich.console import Group
 from rich.table import Table
@@ -16,14 +17,16 @@ from mecharule_ops.plain_text import plain
 from tui.session import Entry
 
 _STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "warn": "bold red", "error": "bold red"}
+_ROW = re.compile(r"^ {6}|[^\s.!?:] {2,}\S.*[^\s.!?:] {2,}\S|^-+  -")
+"""Of a printed table, whose cells stand apart more than once; sentences do after their points alone."""
 
 
 def entry_lines(entry: Entry) -> list[Text]:
-    """What a turn says, in plain lines; rows of a table, whose cells stand apart, end where the pane does."""
+    """What a turn says, in plain lines; rows of a table end where the pane does."""
     lines = [(line, "bold red" if entry.who == "warn" else "") for line in entry.text.splitlines()]
     lines += [(line, "dim") for line in entry.detail.splitlines()]
-    whole = partial(Text, overflow="ellipsis")
-    return [whole(plain_columns(line), style, no_wrap="  " in line.strip()) for line, style in lines]
+    told = ((plain_columns(line), style, bool(_ROW.search(line))) for line, style in lines)
+    return [Text(one, style, no_wrap=row, overflow="ellipsis" if row else None) for one, style, row in told]
 
 
 def plain_columns(line: str) -> str:

@@ -17,7 +17,7 @@ README = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
 
 
 def export(given: ExportOptions, tell: registry.Tell) -> registry.ToolResult:
-    """The folder, with every file it holds. Raises `StoreError` when it has files or cannot be written."""
+    """The folder, with every file it holds. Raises `UsageError` and `StoreError` as `make_empty`."""
     with opening.opened(given.run) as run:
         findings = opening.findings_of(run)
         if run.task.concealed and not given.show_text:

@@ -39,7 +39,7 @@ class GateFile:
 
 
 def write_gates(run: live_run.Run, gates: tuple[Gate, ...], folder: Path) -> None:
-    """Both files. Raises `StoreError` when they cannot be written, or on a folder in use."""
+    """Both files. Raises as `make_empty`."""
     how = run.intervention(gates[0].unit.basis)
     table = run.replacement(how)
     stated = GateFile(

@@ -80,8 +80,6 @@ def learn_gates(run: live_run.Run, asked: GatesAsked, tell: Tell = lambda line: 
     result = mcnemar.Paired.of(found.good[found.test], labels, acted)
     low, high = result.interval
     outcome = TestOutcome(value=low, n=result.n, positives=result.fixed + result.broken)
-    ledger.decide(entry, lambda prediction: outcome)
-    tell(f"{len(found.test):,} test records opened")
     made = replace(
         bare,
         fresh=found.fresh,
@@ -92,6 +90,9 @@ def learn_gates(run: live_run.Run, asked: GatesAsked, tell: Tell = lambda line: 
         certificates=tuple(opening.keep(run, one).id for one in certificates(found, rows)),
         hypothesis=entry,
     )
+    ledger.decide(
+        entry, lambda prediction: outcome
+    )  # Last, so that a stop leaves no verdict without its test.
     return _kept(run, made)
 
 

@@ -64,9 +64,8 @@ class KnownModel:
     @cached_property
     def ids(self) -> Int[np.ndarray, "input place"]:
         """Every input in the program's order, with the token that begins it."""
-        return np.array(
-            [[self._ids[token] for token in (_BEGIN, *tokens)] for tokens in self.program.inputs()]
-        )
+        inputs = self.program.inputs()
+        return np.array([[self._ids[token] for token in (_BEGIN, *tokens)] for tokens in inputs])
 
     @cached_property
     def logits(self) -> Float[np.ndarray, "input token"]:

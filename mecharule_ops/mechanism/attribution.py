@@ -153,9 +153,8 @@ def _metric_and_units(
             stack.callback(hooked(module, in_input, partial(seen.__setitem__, index)).remove)
         stack.enter_context(given.fed_at(rows.offsets))
         cache = prefix.cache(len(embeddings))
-        logits = hf(
-            inputs_embeds=embeddings, past_key_values=cache, use_cache=True, logits_to_keep=keep
-        ).logits
+        known = {"past_key_values": cache, "use_cache": True}
+        logits = hf(inputs_embeds=embeddings, logits_to_keep=keep, **known).logits
     wanted = logits.gather(2, rows.target[:, -keep:, None])[:, :, 0]
     beside = logits.mean(dim=2)
     if any(map(any, rows.against)):

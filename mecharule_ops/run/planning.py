@@ -161,9 +161,8 @@ def audit_strata(
     for nth, (tree, layer) in enumerate(zip(trees, candidates.layers, strict=True)):
         channels = layer.channels.tolist()
         if plan.predictions:
-            names = (
-                predicted[(rate < some) + (rate <= 0)] for rate in plan.predictions[nth].strength.tolist()
-            )
+            rates = plan.predictions[nth].strength.tolist()
+            names = (predicted[(rate < some) + (rate <= 0)] for rate in rates)
         else:
             dropped = {node.channels[0] for node in tree.nodes if node.verdict is nodes.Verdict.DROPPED}
             names = (ALONE if unit in dropped else IN_A_GROUP for unit in channels)

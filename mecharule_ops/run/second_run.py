@@ -33,6 +33,7 @@ class Bench:
     """The replacement values of an intervention, given the hash that is wanted."""
     task: base.Task | None = None
     """The run's own task, for one that no description can make again, such as a user's."""
+    should_stop: Callable[[], bool] = lambda: False
 
     @property
     def numbers(self) -> str:
@@ -70,7 +71,7 @@ def bench_of_run(run: live_run.Run, subject: Subject | None = None) -> Bench:
             raise CannotRepeat(f"expected an intervention of run {run.id}, got {intervention}; name its run")
         return confirmed(intervention)
 
-    return Bench(subject=subject, table=table, task=run.task)
+    return Bench(subject=subject, table=table, task=run.task, should_stop=run.should_stop)
 
 
 def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
@@ -87,7 +88,8 @@ def rerun(bench: Bench, certificate: Certificate) -> tuple[ExampleRow, ...]:
         types.BehaviourRecord(example=task.read(prompt), tokens=(), completion="", parsed={}, label=False)
         for prompt in prompts
     ]
-    engine = reference.ReferenceEngine(bench.subject, task, records, table.intervention, table, given=given)
+    asked = bench.subject, task, records, table.intervention, table
+    engine = reference.ReferenceEngine(*asked, given=given, should_stop=bench.should_stop)
     column = {prompt: position for position, prompt in enumerate(prompts)}
     completed = _completed(bench.subject, engine, certificate, column)
 

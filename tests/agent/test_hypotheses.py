@@ -62,7 +62,7 @@ def test_a_condition_that_the_question_names_is_the_claim(copied_run: Path) -> N
     for asked in ("where it rains", "when it rains"):
         with pytest.raises(errors.UsageError, match="run's columns, got 'it rains'; nothing was tested"):
             investigate(str(copied_run), f"does {_unit(copied_run)} flip more {asked}?")
-    with pytest.raises(errors.UsageError, match="a question about a unit, or of when it flips"):
+    with pytest.raises(errors.UsageError, match="a question that names a unit"):
         investigate(str(copied_run), "do neurons of the MLP store carries?")
     assert len(_entries(copied_run)) == 1
 
@@ -72,7 +72,7 @@ def test_a_purse_that_is_too_small_ends_it_before_anything_is_registered(
 ) -> None:
     monkeypatch.setattr("agent.hypotheses.forwards_missing", lambda *a: 500)
     with pytest.raises(errors.BudgetSpent, match="`--seconds` allows more"):
-        investigate(str(copied_run), "when does it flip?", seconds=-1.0)
+        investigate(str(copied_run), f"when does {_unit(copied_run)} flip?", seconds=-1.0)
     assert not _entries(copied_run)
 
 

@@ -262,9 +262,7 @@ def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() ->
     task = {"task": "program", "settings": [("task.program", "parity")], "bases": "mlp_hidden"}
     lines = runner.plan(runner.config_from(model="known/parity", **task)).text.splitlines()
     said = {line[:14].strip(): line[19:] for line in lines if line.startswith("mlp_hidden")}
-    assert said["mlp_hidden 0→1"].startswith(
-        "probably nothing, since 0 of 32 answers tried start there; else "
-    )
+    assert said["mlp_hidden 0→1"].startswith("probably nothing, since 0 of 32 answers tried start there; ")
     assert said["mlp_hidden 1→0"].startswith("between ")
 
 

@@ -148,9 +148,8 @@ def test_where_all_units_are_alike_none_is_selective(draw: Drawn) -> None:
             whole_decision(np.random.default_rng([seed, int(100 * rate)]), np.full(256, rate), draw)
             for seed in range(RUNS)
         ]
-        selective.append(
-            sum(any(one.selective is controls.Selective.SELECTIVE for one in run) for run in runs)
-        )
+        told = controls.Selective.SELECTIVE
+        selective.append(sum(any(one.selective is told for one in run) for run in runs))
     one_rate, all_rates = (int(stats.binom.ppf(0.999, n, ALPHA)) for n in (RUNS, RUNS * len(RATES)))
     assert max(selective) <= one_rate, selective
     assert sum(selective) <= all_rates, selective

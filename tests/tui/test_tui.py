@@ -570,9 +570,7 @@ def test_the_report_is_written_and_its_path_said(tmp_path: Path) -> None:
         await user.press("d", "y")
         await user.sees("UNFINISHED", "not finished; ^R continues it")
         await user.press("o")
-        await user.until(
-            lambda: any("expected a finished run" in line for line in user.app.told), "the refusal"
-        )
+        await user.until(lambda: any("expected a finished run" in line for line in user.app.told), "it")
         await user.press("escape", "escape", "enter")
         await user.sees("DONE")
         await user.press("o")

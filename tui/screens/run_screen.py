@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from textual.css.query import NoMatches
 from textual.widgets import Input
 
-from mecharule_ops.errors import ClaimNotSupported
 from mecharule_ops.facts.fact import said
 from tui import backend, commands, tree_pane
 from tui.chat_pane import ChatLine, ChatPane
@@ -159,7 +158,8 @@ class RunScreen(view.RunView):
             self._become(turn, Entry(who="tool", text=f"{line} · {doing}"))
 
         result = self.app.backend.call(line, self.session.run, tell, given_up.is_set)
-        text = f"{line} {time.monotonic() - began:.1f}s {_mark(result.exit_code in (0, ClaimNotSupported.exit_code))}"
+        well = result.exit_code == 0 or line.startswith("investigate")  # A negative verdict is one too.
+        text = f"{line} {time.monotonic() - began:.1f}s {_mark(well)}"
         return [Entry(who="tool", text=text, detail=result.text)]
 
     def _asked(self, question: str, turn: ChatLine, given_up: threading.Event) -> list[Entry]:
