@@ -184,7 +184,8 @@ def pairs(run: Run, given: PairsArguments, tell: Tell) -> Priced:
     starts = [pair for pair in both if pair[0].label == pair[1].label == label][: given.n]
     starting, n = list(chain.from_iterable(starts)), len(starts)
     if not starting:
-        raise ClaimNotSupported(f"of {len(tried)} pairs none starts from the outcome that {unit} flips")
+        both_so = f"answers both {asked.findings.words.of(label)} in none; -n asks more, `tabulate` counts the run's"
+        raise ClaimNotSupported(f"of {len(tried)} new pairs the model {both_so}")
     rows = rows_before_and_after(run, how, (unit,), starting, ["holds", "fails"] * n)
     counts = Counter((one.flipped, two.flipped) for one, two in zip(rows[::2], rows[1::2], strict=True))
     holds, fails = counts[True, False], counts[False, True]

@@ -293,7 +293,7 @@ class RunArguments(PricedArguments, OfRunArguments):
 
 
 class CandidatesArguments(OfRegimeArguments, TableArguments):
-    """list the units as attribution ranks them, which orders the search and proves nothing"""
+    """list the units as attribution ranks them, where it was asked: that orders a search and proves nothing"""
 
     layer: int | None = Field(None, ge=0)
     """one layer only"""

@@ -166,9 +166,7 @@ def column(run: live_run.Run, given: ColumnArguments, tell: Tell) -> Priced:
     Raises `UsageError` for a name that is taken, an expression that does not read, labels of no record of the run.
     """
     if not re.fullmatch(r"[a-z_][a-z0-9_]*", given.name) or given.name in run.observed.columns:
-        raise UsageError(
-            f"expected a name of small letters that no column of the task has, got {given.name!r}"
-        )
+        raise UsageError(f"expected a name of small letters that no column has, got {given.name!r}")
     if (given.expression is None) == (given.labels is None):
         raise UsageError("expected --expression or --labels, one of them")
     labels = None if given.labels is None else _labels(run, given.labels)

@@ -265,7 +265,7 @@ def shown_of_all(findings: records.Findings) -> str:
         return ""
     shown = sum(rule.shown for rule in rules)
     are = "is" if 1 in (shown, len(rules)) else "are"
-    over = " to ".join(map(str, sorted({test.rules for test in tests})))  # Those learned later are more.
+    over = ", later ones for ".join(map(str, sorted({test.rules for test in tests})))
     corrected = f"(corrected for {over}, α = {short(tests[0].level)})"
     return f"{shown} of {numbers.plural(len(rules), 'learned rule')} {are} shown {corrected}"
 

@@ -149,7 +149,8 @@ def union_of(findings: Findings, search: SearchOutcome) -> Iterator[Stated]:
     """The records that any anchored unit flips, beside those that as many random units do."""
     if search.union is not None:
         drawn, parts = search.drawn_union, {"share": k_of_n(search.union), "units": _units(search)}
-        beside = f", {k_of_n(drawn)} by at least one of as many random units" if drawn else ""
+        parts["anchored"] = f"{len(search.anchored):,}"
+        beside = f", {k_of_n(drawn)} by one of as many drawn in their layers, found ones too" if drawn else ""
         value = {"found": codec.encode(search.union), "random": codec.encode(drawn) if drawn else None}
         yield stated(f"{_at(search)}.flipped_by_any", value, "search.flipped", beside=beside, **parts)
 
@@ -235,19 +236,20 @@ def limits(findings: Findings) -> Iterator[Stated]:
         yield stated("limits.numbers", dict(numbers), **numbers)
     if findings.close_completions is not None:
         yield rounding(findings)
-    units = max((search.cost.candidates for search in findings.searches), default=0)
+    sizes = dict.fromkeys(f"{search.cost.candidates:,}" for search in findings.searches)
     drawn = "at_random" if all(search.at_random for search in findings.searches) else "covers"
     values: dict[str, FactValue] = {
         **dict.fromkeys(("cause", "elsewhere", "strengths")),
-        "bounds": {"alpha": findings.alpha, "units": units},
+        "bounds": {"alpha": findings.alpha, "units": " or ".join(sizes)},
         **{"pruning": None, "shown": findings.alpha, "unions": None},
         **({"clusters": findings.clusters} if findings.clusters else {}),
         **{"range": None, "pairs": None},
     }
     words = {"over": SENTENCES["limits.bounds.per_node"], "drawn": SENTENCES[f"limits.bounds.{drawn}"]}
+    words["candidates"] = " or ".join(sizes)
     words["more"] = "".join(f", {one.seed}" for one in findings.again)
     for name, value in values.items():
-        yield stated(f"limits.{name}", value, f=findings, candidates=units, **words)
+        yield stated(f"limits.{name}", value, f=findings, **words)
 
 
 def limits_of_run(run: Run, findings: Findings) -> Iterator[Stated]:

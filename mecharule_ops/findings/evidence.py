@@ -130,6 +130,8 @@ class Evidence:
     lower: float
     """Lower bound of its flip rate, which holds for all units that its search found at once."""
     certainty: Certainty
+    p: float
+    """That it flips more than 95 % of all units do, exact, corrected over what its search found (Holm)."""
     rank: int | None
     """Among the shown units of its search, from 1; None where it is not shown."""
 
@@ -149,6 +151,7 @@ def evidence_of(held_out: HeldOut, alpha: float) -> Mapping[types.Neuron, Eviden
             flips=types.FlipCount(flips=unit.flips, n=n),
             lower=confidence.lower_bound(unit.flips, n, level),
             certainty=certainty,
+            p=p,
             rank=place if is_shown else None,
         )
         said.append((unit.neuron, told))

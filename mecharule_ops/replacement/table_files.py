@@ -63,6 +63,4 @@ def read_table(path: Path, intervention: Intervention) -> baselines.ReplacementT
         with np.load(path, allow_pickle=False) as file:
             return table_from({name: file[name] for name in file.files}, intervention)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise StoreError(
-            f"expected replacement values in {path}, got {type(error).__name__}: {error}"
-        ) from error
+        raise StoreError(f"expected replacement values in {path}, {type(error).__name__}: {error}") from error

@@ -244,9 +244,8 @@ def certify_kept(
     """
     units = tuple(dict.fromkeys(unit for _, group in kept for unit in group))
     basis, how = units[0].basis, run.intervention(units[0].basis)
-    after = run.completer(how).completions(
-        [all_but(run.subject, basis, group) for _, group in kept], positions
-    )
+    others = [all_but(run.subject, basis, group) for _, group in kept]
+    after = run.completer(how).completions(others, positions)
     records = [run.observed.records[position] for position in positions]
     rows: list[certificate.ExampleRow] = []
     for place, (name, group) in enumerate(kept):

@@ -42,10 +42,8 @@ class Forecast:
 
     def priced(self, told: Price) -> None:
         """The search at work takes at most twice what first order predicts, if asked; its bound is remote."""
-        self.parts[self.at] = (
-            told.least_seconds,
-            min(told.seconds, ROUGH[1] * told.likely_seconds or math.inf),
-        )
+        likely = ROUGH[1] * told.likely_seconds or math.inf
+        self.parts[self.at] = told.least_seconds, min(told.seconds, likely)
 
     def know(self, nth: int, starting: float, pace: float, found: Span = FOUND, told: Span = FOUND) -> None:
         """What follows a search of a direction that starts from so many answers, by the units found and explained."""

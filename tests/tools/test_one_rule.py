@@ -78,7 +78,7 @@ def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tu
     (row,) = (row for row in rows if (row["unit"], row["family"]) == (str(unit), told.family))
     assert (row["learned"] or row["absent"]) == str(told.rule or told.absent)
     assert max(chances) > min(chances), "corrected together with those that were there before"
-    assert f"corrected for {min(chances)} to {max(chances)}" in rules.shown_of_all(after)
+    assert f"corrected for {min(chances)}, later ones for {max(chances)}" in rules.shown_of_all(after)
 
 
 def test_tokens_that_hardly_move_are_not_named(copied_run: Path, unit: str) -> None:
