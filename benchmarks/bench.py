@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 from engine_figures import decided, evaluation, matrix_peak
 from loading_figures import loading
-from pages import ROOT, made_at, markdown, processor, put_between
+from pages import MADE, ROOT, made_at, markdown, processor, put_between
 from run_figures import a_whole_run
 from search_figures import exhaustive_tiny, rules, search
 from setting import Figure
@@ -76,12 +76,13 @@ def table(figures: Sequence[Figure]) -> str:
     rows = [
         (each.figure, f"{each.value:.3g} {each.unit}", each.goal, each.note) for each in figures if each.goal
     ]
-    by_made: dict[str, list[str]] = {}
+    by_made: dict[str, dict[str, None]] = {}
     for each in figures:
-        by_made.setdefault(each.made, []).extend([each.figure] * bool(each.goal))
+        by_made.setdefault(each.made, {})[each.section] = None
     first, *others = sorted(by_made, key=lambda made: -len(by_made[made]))
-    told = [f"{made} These: {'; '.join(by_made[made])}." for made in others if by_made[made]]
-    return "\n".join([*markdown(("what", "measured", "goal", ""), rows), "", " ".join([first, *told])])
+    where = first.removeprefix(first.partition(" on ")[0])
+    told = (f" {', '.join(by_made[made])}: {made.removeprefix(MADE).removesuffix(where)}." for made in others)
+    return "\n".join([*markdown(("what", "measured", "goal", ""), rows), "", first + "".join(told)])
 
 
 def beside(file: Path, figures: Sequence[Figure]) -> list[Figure]:
@@ -101,8 +102,7 @@ def main() -> None:
     arguments = parser.parse_args()
     figures = told({name: SECTIONS[name] for name in arguments.only})
     if arguments.json:
-        figures = beside(arguments.json, figures)
-        write(arguments.json, figures, {"machine": machine()})
+        write(arguments.json, figures := beside(arguments.json, figures), {"machine": machine()})
     if arguments.write:
         put_between(ROOT / "docs" / "speed.md", table(figures))
 
