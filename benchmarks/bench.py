@@ -73,15 +73,14 @@ def write(path: Path, figures: Sequence[Figure], about: Mapping[str, object]) ->
 
 def table(figures: Sequence[Figure]) -> str:
     """The lines that have a goal, as Markdown."""
-    rows = [
-        (each.figure, f"{each.value:.3g} {each.unit}", each.goal, each.note) for each in figures if each.goal
-    ]
+    goals = [each for each in figures if each.goal]
+    rows = [(each.figure, f"{each.value:.3g} {each.unit}", each.goal, each.note) for each in goals]
     by_made: dict[str, dict[str, None]] = {}
-    for each in figures:
+    for each in goals:
         by_made.setdefault(each.made, {})[each.section] = None
     first, *others = sorted(by_made, key=lambda made: -len(by_made[made]))
     where = first.removeprefix(first.partition(" on ")[0])
-    told = (f" {', '.join(by_made[made])}: {made.removeprefix(MADE).removesuffix(where)}." for made in others)
+    told = (f" {', '.join(by_made[at])}: {at[len(MADE) :].removesuffix(where).rstrip('.')}." for at in others)
     return "\n".join([*markdown(("what", "measured", "goal", ""), rows), "", first + "".join(told)])
 
 
@@ -90,8 +89,7 @@ def beside(file: Path, figures: Sequence[Figure]) -> list[Figure]:
     anew = {each.section for each in figures}
     held = json.loads(file.read_text())["figures"] if file.exists() else []
     known = [Figure(**each) for each in held if each["section"] not in anew]
-    order = list(SECTIONS)
-    return sorted([*known, *figures], key=lambda each: order.index(each.section))
+    return sorted([*known, *figures], key=lambda each: [*SECTIONS].index(each.section))
 
 
 def main() -> None:

@@ -236,17 +236,17 @@ def limits(findings: Findings) -> Iterator[Stated]:
         yield stated("limits.numbers", dict(numbers), **numbers)
     if findings.close_completions is not None:
         yield rounding(findings)
-    sizes = dict.fromkeys(f"{search.cost.candidates:,}" for search in findings.searches)
+    sizes = dict.fromkeys(search.cost.candidates for search in findings.searches)
     drawn = "at_random" if all(search.at_random for search in findings.searches) else "covers"
     values: dict[str, FactValue] = {
         **dict.fromkeys(("cause", "elsewhere", "strengths")),
-        "bounds": {"alpha": findings.alpha, "units": " or ".join(sizes)},
+        "bounds": {"alpha": findings.alpha, "units": [*sizes]},
         **{"pruning": None, "shown": findings.alpha, "unions": None},
         **({"clusters": findings.clusters} if findings.clusters else {}),
         **{"range": None, "pairs": None},
     }
     words = {"over": SENTENCES["limits.bounds.per_node"], "drawn": SENTENCES[f"limits.bounds.{drawn}"]}
-    words["candidates"] = " or ".join(sizes)
+    words["candidates"] = " or ".join(f"{units:,}" for units in sizes)
     words["more"] = "".join(f", {one.seed}" for one in findings.again)
     for name, value in values.items():
         yield stated(f"limits.{name}", value, f=findings, **words)

@@ -80,8 +80,8 @@ def evidence_words(findings: Findings, unit: Unit) -> str:
         "lower": bounds_apart(evidence.lower, rate or 0.0)[0],
     }
     # A bound of all at once may lie below what its own test, Holm's next step, excludes.
-    close = rate is not None and evidence.lower <= rate
-    parts["p"] = f"; that it flips more: {control_facts.p_words(evidence.p)} (exact, Holm)" if close else ""
+    p = evidence.p if rate is not None and evidence.lower <= rate else None
+    parts["p"] = "" if p is None else f"; that it flips more: {control_facts.p_words(p)} (exact, Holm)"
     if why:
         return fact.said("unit.counts_alone", beside=f"{beside}; " if beside else "", why=why, **parts)
     return fact.said(f"unit.{evidence.certainty.value}", beside=beside, sure=_sure(findings), **parts)

@@ -130,8 +130,9 @@ class Evidence:
     lower: float
     """Lower bound of its flip rate, which holds for all units that its search found at once."""
     certainty: Certainty
-    p: float
-    """That it flips more than 95 % of all units do, exact, corrected over what its search found (Holm)."""
+    p: float | None
+    """That it flips more than 95 % of all units do, exact, corrected over what its search found (Holm); None where
+    too few random units were drawn."""
     rank: int | None
     """Among the shown units of its search, from 1; None where it is not shown."""
 
@@ -151,7 +152,7 @@ def evidence_of(held_out: HeldOut, alpha: float) -> Mapping[types.Neuron, Eviden
             flips=types.FlipCount(flips=unit.flips, n=n),
             lower=confidence.lower_bound(unit.flips, n, level),
             certainty=certainty,
-            p=p,
+            p=None if q is None else p,
             rank=place if is_shown else None,
         )
         said.append((unit.neuron, told))

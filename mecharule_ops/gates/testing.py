@@ -90,10 +90,9 @@ def learn_gates(run: live_run.Run, asked: GatesAsked, tell: Tell = lambda line: 
         certificates=tuple(opening.keep(run, one).id for one in certificates(found, rows)),
         hypothesis=entry,
     )
-    ledger.decide(
-        entry, lambda prediction: outcome
-    )  # Last, so that a stop leaves no verdict without its test.
-    return _kept(run, made)
+    kept = _kept(run, made)
+    ledger.decide(entry, lambda prediction: outcome)  # Last, so that no cut leaves a verdict without gates.
+    return kept
 
 
 def _controls(

@@ -142,8 +142,8 @@ def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> l
     """As many units of each layer as there are of it, drawn from all of the layer; `of` names the draw."""
     drawn: list[Neuron] = []
     for layer, many in sorted(Counter(unit.layer for unit in units).items()):
-        basis, seed = units[0].basis, run.config.seed
-        drawn += subsets.random_units(basis, [layer], run.subject.width(basis), many, of=of, seed=seed)
+        basis, how = units[0].basis, (run.subject.width(units[0].basis), many)
+        drawn += subsets.random_units(basis, [layer], *how, but=run.given, of=of, seed=run.config.seed)
     return drawn
 
 

@@ -97,7 +97,7 @@ def test_a_column_of_ones_own_is_kept_said_to_be_whose_and_read_by_every_conditi
     counted = ask("tabulate", **asked).as_json[f"unit.{unit}.train.{asked['where']}"]
     assert counted["n"] == int((columns["large"] & (columns["parity"] == "odd"))[places].sum())
     for wrong, words in (
-        ({"name": "a", "expression": "b"}, "no column of the task"),
+        ({"name": "a", "expression": "b"}, "that no column has"),
         ({"name": "x"}, "one of them"),
         ({"name": "x", "expression": "a +"}, "one expression"),
         ({"name": "x", "labels": '{"none": 1}'}, "ids of the run's records"),

@@ -158,7 +158,8 @@ class RunScreen(view.RunView):
             self._become(turn, Entry(who="tool", text=f"{line} · {doing}"))
 
         result = self.app.backend.call(line, self.session.run, tell, given_up.is_set)
-        well = result.exit_code == 0 or line.startswith("investigate")  # A negative verdict is one too.
+        # Of claims a negative verdict, 4, is one too.
+        well = result.exit_code in ((0, 4) if line.startswith("investigate") else (0,))
         text = f"{line} {time.monotonic() - began:.1f}s {_mark(well)}"
         return [Entry(who="tool", text=text, detail=result.text)]
 
