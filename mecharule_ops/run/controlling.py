@@ -139,11 +139,11 @@ def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...],
 
 
 def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> list[Neuron]:
-    """As many units of each layer as there are of it, drawn from all of the layer; `of` names the draw."""
+    """As many units of each layer as there are of it, drawn from all of the layer that the run has; `of` names it."""
     drawn: list[Neuron] = []
     for layer, many in sorted(Counter(unit.layer for unit in units).items()):
-        basis, how = units[0].basis, (run.subject.width(units[0].basis), many)
-        drawn += subsets.random_units(basis, [layer], *how, but=run.given, of=of, seed=run.config.seed)
+        basis, width = units[0].basis, run.subject.width(units[0].basis)
+        drawn += subsets.random_units(basis, [layer], width, many, but=run.given, of=of, seed=run.config.seed)
     return drawn
 
 
