@@ -6,13 +6,12 @@ and stands beside its ratio. Goals are those of the project's issues; a figure t
     python benchmarks/bench.py [--json benchmarks/results.json] [--only SECTION …] [--write]
 
 `--write` puts the lines that have a goal, and when and on what they were measured, into docs/speed.md; where not all
-sections are measured anew, those of the file stand beside them.
+sections are measured anew, those of that file stand beside them.
 """
 
 import argparse
 import json
 import os
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -42,12 +41,7 @@ SECTIONS: dict[str, Section] = {
 
 def machine() -> dict[str, object]:
     """The class of the machine, without its name."""
-    return {
-        "cpu": processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "system": platform.system(),
-    }
+    return {"cpu": processor(), "cores": os.cpu_count(), "threads": torch.get_num_threads()}
 
 
 def told(
@@ -99,8 +93,9 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into docs/speed.md")
     arguments = parser.parse_args()
     figures = told({name: SECTIONS[name] for name in arguments.only})
+    figures = beside(arguments.json or ROOT / "benchmarks" / "results.json", figures)
     if arguments.json:
-        write(arguments.json, figures := beside(arguments.json, figures), {"machine": machine()})
+        write(arguments.json, figures, {"machine": machine()})
     if arguments.write:
         put_between(ROOT / "docs" / "speed.md", table(figures))
 

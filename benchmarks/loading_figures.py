@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 import torch
 from setting import DEFAULT, Case, Figure
 
-from mecharule_ops.loading.model import Subject
 from mecharule_ops.loading.model_names import BUNDLED, load
 
 SHARDS = 4
@@ -70,13 +69,9 @@ def main(directory: str, device: str, dtype: str) -> None:
         subject = load(directory, device, dtype)
         for parameter in subject.hf.parameters():
             parameter.detach().sum().item()  # A mapped page is there once it was read.
-    found = {"weights": weights_of(subject), "peak": max(seen) - before}
+    weights = sum(parameter.nbytes for parameter in subject.hf.parameters())
+    found = {"weights": weights, "peak": max(seen) - before}
     print(json.dumps(found))
-
-
-def weights_of(subject: Subject) -> int:
-    """Bytes of the parameters, a tied one once."""
-    return sum(parameter.nbytes for parameter in subject.hf.parameters())
 
 
 def own_memory() -> int:

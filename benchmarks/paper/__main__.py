@@ -7,6 +7,7 @@ Runs lie in the folder `experiments` beside the other runs, or in FOLDER; finish
 """
 
 import argparse
+import csv
 import hashlib
 import os
 import re
@@ -23,6 +24,7 @@ from pages import TRAINED, made_at, markdown, printed  # noqa: E402
 from agent.verbs.options import key_value  # noqa: E402
 from mecharule_ops.config import make_config  # noqa: E402
 from mecharule_ops.errors import MechaRuleError  # noqa: E402
+from mecharule_ops.findings.records import Findings  # noqa: E402
 from mecharule_ops.loading.model_names import BUNDLED  # noqa: E402
 from mecharule_ops.numbers import plural  # noqa: E402
 from mecharule_ops.pages.as_text import csv_of  # noqa: E402
@@ -30,7 +32,7 @@ from mecharule_ops.store.run_directory import runs_directory  # noqa: E402
 
 from .finishing import Runs, finished  # noqa: E402
 from .plans import plan  # noqa: E402
-from .tables import EXPERIMENTS, SCALE_COLUMNS, Rows, Shown  # noqa: E402
+from .tables import EXPERIMENTS, SCALE_COLUMNS, Rows, Shown, condition  # noqa: E402
 
 SETTINGS = {
     "records": 1000,
@@ -97,21 +99,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MechaRuleError as error:
         _tell(f"experiments: {error}")
         return error.exit_code
-    said = arguments or sys.argv[1:]
-    folders = {place for place, word in enumerate(said) for flag in ("--runs", "--into") if word == flag}
-    kept = [word for place, word in enumerate(said) if not {place, place - 1} & folders]
+    told = re.sub(r" --(runs|into) ('[^']*'|\S+)", "", shlex.join(["", *(arguments or sys.argv[1:])]))
     for stem in PAGES:
         if some := {name: each for name, each in runs.items() if OWN.get(name, "experiments") == stem}:
-            write(Path(given.into), some, f"python -m benchmarks.paper {shlex.join(kept)}", stem)
+            write(Path(given.into), some, f"python -m benchmarks.paper {told[3:]}", stem)
     return 0
 
 
 def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "experiments") -> None:
-    """The page of that name and its tables as CSV, and which runs stand behind them."""
-    shown = {name: EXPERIMENTS[name](some) for name, some in runs.items()}
+    """The page of that name and its tables as CSV, and which runs stand behind them; at scale, with the rows that the
+    tables hold of conditions not run now."""
+    kept = _kept(folder, stem, runs["scale"]) if "scale" in runs else {}
+    shown = {name: EXPERIMENTS[name](some, **{"kept": kept} if kept else {}) for name, some in runs.items()}
     tables: dict[str, Rows] = {title: rows for one in shown.values() for title, rows in one.tables.items()}
-    tables["runs"] = [
+    tables["runs"] = [*kept.get("runs", ())] + [
         {"experiment": name, "condition": label, "seed": run.config.seed, "run": run.findings.run}
+        | {"model": _named(run.findings), "made": made_at(), "command": command.strip()}
         | dict(run.findings.versions)
         for name, some in runs.items()
         for label, same in some.items()
@@ -123,7 +126,22 @@ def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "exp
         cells = [[printed(row.get(name)) for name in header] for row in rows]
         (folder / "tables" / f"{stem}-{title}.csv").write_text(csv_of(header, cells), encoding="utf-8")
     text = page(stem, shown, runs, [f"{stem}-{title}" for title in sorted(tables)], command)
+    if kept.get("runs"):
+        text = text.replace(made_at(), f"{made_at()} Other rows: as [runs](tables/{stem}-runs.csv) says.")
     (folder / f"{stem}.md").write_text(text, encoding="utf-8")
+
+
+def _kept(folder: Path, stem: str, now: Runs) -> dict[str, Rows]:
+    """The tables of a page, by title, without the rows that tell of a condition run now."""
+    tables: dict[str, Rows] = {}
+    for file in (folder / "tables").glob(f"{stem}-*.csv"):
+        with file.open(encoding="utf-8", newline="") as text:
+            tables[file.stem.removeprefix(f"{stem}-")] = [
+                row
+                for row in csv.DictReader(text)
+                if not {row.get("condition"), *map(condition, row.values())} & {*now}
+            ]
+    return tables
 
 
 def page(
@@ -135,7 +153,6 @@ def page(
     minutes = sum(sum(one.stages.values()) for one in found) / 60
     records = " or ".join(f"{n:,}" for n in sorted({one.task_score.n for one in found}))
     title, header, note = PAGES[stem]
-    models = {one.model: f"{one.model} ({one.model_hash}{_file_hash(Path(one.model))})" for one in found}
     lines = [line if name in OWN else (name, *line) for name, one in shown.items() for line in one.lines]
     parts = [
         f"# {title}",
@@ -145,19 +162,20 @@ def page(
         note,
         "## How it was made",
         f"`{command.strip()}`: {plural(len(distinct), 'run')} of {' and '.join({one.task: None for one in found})} on "
-        f"{' and '.join(models.values())}, {records} records each, {minutes:.0f} minutes.",
+        f"{' and '.join(dict.fromkeys(map(_named, found)))}, {records} records each, {minutes:.0f} minutes.",
         *([TRAINED] * any(one.model == BUNDLED for one in found)),
         f"Tables: {', '.join(f'[{name}](tables/{name}.csv)' for name in tables)}.",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _file_hash(file: Path) -> str:
-    """Of a model in one file."""
-    if not file.is_file():
-        return ""
-    with file.open("rb") as stream:
-        return f"; sha256 {hashlib.file_digest(stream, 'sha256').hexdigest()}"
+def _named(found: Findings) -> str:
+    """A run's model with its hash, and that of its file where it is one."""
+    digest = ""
+    if (file := Path(found.model)).is_file():
+        with file.open("rb") as stream:
+            digest = f"; sha256 {hashlib.file_digest(stream, 'sha256').hexdigest()}"
+    return f"{found.model} ({found.model_hash}{digest})"
 
 
 def _tell(line: str) -> None:

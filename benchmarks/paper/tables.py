@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from mecharule_ops.facts.rules import short
-from mecharule_ops.findings.counts import floored, jaccard
+from mecharule_ops.findings.counts import floored
 from mecharule_ops.findings.records import SearchOutcome
 from mecharule_ops.rules.families import CHOSEN, PERMUTED, THRESHOLD, is_hq, is_hq_test
-from mecharule_ops.types import Baseline, FlipCount, Regime, Share
+from mecharule_ops.types import Baseline, FlipCount, Regime
 
 from .finishing import PaperRun, Runs
 from .intervals import Row, direction, paired, summary, t_interval, words
 from .plans import CHANNELS, FAKE, HEADS, LAYER, REFERENCE, SCALE, SPECTRAL
 
 Rows = Sequence[Row]
+NOTHING: Mapping[str, Rows] = {}
 REGIMES = (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE)
 THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90)
 """MCC from which rules are counted in experiment E1."""
@@ -201,12 +202,6 @@ def _splits(runs: Sequence[PaperRun]) -> dict[str, int]:
     return {"searches": len(splitters), "searches without a splitter rule": splitters.count(None)}
 
 
-def shared_units(first: SearchOutcome, second: SearchOutcome) -> Share:
-    """Units that both searches localized of those of either."""
-    one, other = ({agonist.neuron for agonist in search.agonists} for search in (first, second))
-    return jaccard(one, other)
-
-
 def published(runs: Runs) -> Shown:
     """The published counts taken apart, each beside the same with flips permuted and the paper's own."""
     found = {label: same[0] for label, same in runs.items()}
@@ -250,48 +245,63 @@ def _scored(label: str, run: PaperRun) -> Iterator[dict[str, Any]]:
             yield {**unit, **{name: (rule.published or of).get(name, 0.0) for name in SCORES}}
 
 
-def scale(runs: Runs) -> Shown:
-    """Each search at the paper's scale, what chooses a rule beside flips permuted, and the units that two share."""
+def scale(runs: Runs, kept: Mapping[str, Rows] = NOTHING) -> Shown:
+    """Each search at the paper's scale, what chooses a rule beside flips permuted, and the units that two share; with
+    the rows kept of conditions that are not run now."""
     found = {
-        (label, search.regime): (run, search)
+        f"{label}, {search.regime.arrow}": (run, search)
         for label, (run,) in runs.items()
         for search in run.findings.searches
     }
-    lines = []
-    for (label, regime), (run, search) in found.items():
-        good = {name: sum(one.get(name, 0) >= THRESHOLD for one in run.chosen[regime]) for name in SCORES}
+    rows: list[dict[str, Any]] = [*map(dict, kept.get("searches", ()))]
+    for label, (run, search) in found.items():
+        chosen = run.chosen[search.regime]
+        good = {name: sum(one.get(name, 0) >= THRESHOLD for one in chosen) for name in SCORES}
         rules = [f"{good[how]}; {good[how + PERMUTED]}" for how in CHOSEN[:2]]
-        localized = f"{len(search.agonists)}; {len(search.tau_agonists)}; {len(run.chosen[regime])}"
+        localized = f"{len(search.agonists)}; {len(search.tau_agonists)}; {len(chosen)}"
         tier, cost = recall(search, TIERS[0]), f"{100 * search.cost.share_of_exhaustive_forwards:.1f} %"
         least, left = tier["recall at least"], tier["left at most"]
         sure = "–" if math.isnan(least) else f"{100 * floored(least):g} %"
         cost = f"{sure} ({'–' if math.isnan(left) else f'{left:g}'}); {cost}"
-        lines.append((f"{label}, {regime.arrow}", localized, cost, _together(search), *rules))
-    rows = [dict(zip(SCALE_COLUMNS, line, strict=True)) for line in lines]
-    pairs = [
-        (one, other, shared_units(a, b), math.nan if a.untested or b.untested else chance)
-        for (one, (run, a)), (other, (beside, b)) in combinations(found.items(), 2)
-        if (run.config.model, a.intervention.basis) == (beside.config.model, b.intervention.basis)
-        for chance in [len(a.agonists) * len(b.agonists) / a.cost.candidates]
-    ]
-    named = {of: f"{of[0]}, {of[1].arrow}" for of in found}
-    shared = [
-        {"one": named[one], "other": named[other], "shared": both.count, "of": both.n, "by chance": chance}
-        for one, other, both, chance in pairs
-    ]
-    none = "; ".join(named[of] for of, (_, search) in found.items() if not search.tau_agonists)
-    not_run = "; ".join(label for label in SCALE if label not in runs)
-    units = [
-        {"search": named[of], "unit": str(one.neuron), "flips": one.estimate.strength}
-        for of, (_, search) in found.items()
+        line = (label, localized, cost, _together(search), *rules)
+        rows.append(dict(zip(SCALE_COLUMNS, line, strict=True)))
+    rows.sort(key=lambda row: [*SCALE].index(condition(row["search"])))
+    units: list[dict[str, Any]] = [*map(dict, kept.get("units", ()))]
+    units += [
+        {"search": label, "unit": str(one.neuron), "flips": one.estimate.strength}
+        for label, (_, search) in found.items()
         for one in search.agonists
     ]
-    tiers = [{"search": named[of], **recall(one, tier)} for of, (_, one) in found.items() for tier in TIERS]
+    of_search = {
+        row["search"]: {each["unit"] for each in units if each["search"] == row["search"]} for row in rows
+    }
+    exact = {label for label, (_, search) in found.items() if not search.untested}
+    shared: list[Row] = [*kept.get("shared", ())]
+    for (one, first), (other, second) in combinations(of_search.items(), 2):
+        alike = len({SCALE[condition(each)].get("model") for each in (one, other)}) == 1
+        if alike and {one, other} & {*found} and {unit[0] for unit in first} == {unit[0] for unit in second}:
+            both = {"one": one, "other": other, "shared": len(first & second), "of": len(first | second)}
+            known = (
+                len(first) * len(second) / found[one][1].cost.candidates
+                if {one, other} <= exact
+                else math.nan
+            )
+            shared.append({**both, "by chance": known})
+    tiers = [*kept.get("recall", ())]
+    tiers += [{"search": label, **recall(one, tier)} for label, (_, one) in found.items() for tier in TIERS]
+    at = {row["search"]: row[SCALE_COLUMNS[1]].split("; ")[1] != "0" for row in rows}
+    none = "; ".join(search for search, named in at.items() if not named)
+    not_run = "; ".join(label for label in SCALE if label not in map(condition, at))
     return Shown(
         tables={"units": units, "shared": shared, "recall": tiers, "searches": rows},
-        lines=[line for line, (_, search) in zip(lines, found.values(), strict=True) if search.tau_agonists],
+        lines=[tuple(row.values()) for row in rows if at[row["search"]]],
         says=f"No unit is named at τ in: {none}.{f' Not run: {not_run}.' if not_run else ''}",
     )
+
+
+def condition(search: str) -> str:
+    """Of a search's name, which ends in its direction."""
+    return search.rpartition(", ")[0]
 
 
 def recall(search: SearchOutcome, tier: float) -> dict[str, float]:
@@ -314,4 +324,4 @@ def reach(scores: Sequence[float]) -> str:
 
 
 _EACH = {"e0": e0, "e1": e1, "published": published, "scale": scale}
-EXPERIMENTS: Mapping[str, Callable[[Runs], Shown]] = _EACH
+EXPERIMENTS: Mapping[str, Callable[..., Shown]] = _EACH

@@ -186,7 +186,8 @@ def test_the_published_page_has_each_count_beside_chance(tmp_path: Path) -> None
 
 
 def test_the_page_of_scale_has_a_row_a_search_and_overlap_beside_chance(tmp_path: Path) -> None:
-    """By hand: 4 localized, all shared, 3 of 4 at τ found; where not every unit was asked no chance is told."""
+    """By hand: 4 localized, all shared, 3 of 4 at τ found; where not every unit was asked no chance is told. What
+    is run again alone keeps the rows of the others."""
     runs = {label: [run(rules=good(1))] for label in [*plans.SCALE][1:3]}
     write(tmp_path, {"scale": runs}, "a command", "paper_scale")
     page = (tmp_path / "paper_scale.md").read_text(encoding="utf-8")
@@ -194,6 +195,11 @@ def test_the_page_of_scale_has_a_row_a_search_and_overlap_beside_chance(tmp_path
     assert "Not run: attn_head, mean-positional; mlp_out, slot0, CHA; attn_head, HANS, whole prompt; " in page
     assert ",4,4,\n" in (tmp_path / "tables" / "paper_scale-shared.csv").read_text()
     assert len((tmp_path / "tables" / "paper_scale-units.csv").read_text().splitlines()) == 1 + 2 * 4
+    files = [*(tmp_path / "tables").glob("paper_scale-[!r]*"), tmp_path / "tables" / "paper_scale-recall.csv"]
+    before = [sorted(file.read_text().splitlines()) for file in files]
+    write(tmp_path, {"scale": {[*plans.SCALE][2]: [run(rules=good(1))]}}, "another command", "paper_scale")
+    assert [sorted(file.read_text().splitlines()) for file in files] == before
+    assert (tmp_path / "tables" / "paper_scale-runs.csv").read_text().count("a command") == 1
 
 
 def test_every_table_of_the_docs_has_distinct_columns() -> None:
