@@ -36,8 +36,6 @@ class BasisRow:
 
     letter: str
     """Begins a unit's name."""
-    mark: str = "."
-    """Between layer and number in a unit's name."""
     site: str
     """The path of `loading.shape.Wiring` whose module holds the units."""
     in_input: bool
@@ -51,16 +49,15 @@ class BasisRow:
     hook: str
     """The place below `blocks.N.` in TransformerLens' names."""
 
+    @property
+    def mark(self) -> str:
+        """Between layer and number in a unit's name."""
+        return ".h" if self.heads else "."
+
 
 ROWS = {
     Basis.ATTN_HEAD: BasisRow(
-        letter="a",
-        mark=".h",
-        site="attention_projection",
-        in_input=True,
-        heads=True,
-        noun="head",
-        hook="attn.hook_z",
+        letter="a", site="attention_projection", in_input=True, heads=True, noun="head", hook="attn.hook_z"
     ),
     Basis.MLP_OUT: BasisRow(
         letter="m", site="mlp_write", in_input=False, last_write=True, noun="channel", hook="hook_mlp_out"
