@@ -270,18 +270,11 @@ class SelftestOptions(Arguments):
 
 
 VERBS: Mapping[str, type[Arguments]] = {
-    "run": RunOptions,
-    "resume": ResumeOptions,
-    "demo": DemoOptions,
-    "investigate": InvestigateOptions,
-    "ask": AskOptions,
-    "spec": SpecOptions,
-    "mcp": McpOptions,
-    "export": ExportOptions,
-    "tasks": TasksOptions,
-    "models": ModelsOptions,
-    "doctor": DoctorOptions,
-    "selftest": SelftestOptions,
+    options.__name__.removesuffix("Options").lower(): options
+    for options in (
+        *(RunOptions, ResumeOptions, DemoOptions, InvestigateOptions, AskOptions, SpecOptions, McpOptions),
+        *(ExportOptions, TasksOptions, ModelsOptions, DoctorOptions, SelftestOptions),
+    )
 }
 """Every verb that is more than a tool, in the order of the help."""
 WORKING = frozenset({"run", "resume", "demo", "investigate", "ask"})
