@@ -13,7 +13,7 @@ from pydantic import Field
 from agent.consent import PURSE
 from mecharule_ops.bases import Basis
 from mecharule_ops.errors import UsageError
-from tools.arguments import Arguments, RunName, ShowText
+from tools.arguments import Arguments, OfNamedRunArguments, OfRunArguments, RunName, ShowText
 from tools.registry import Tell, ToolResult, typed
 
 
@@ -168,11 +168,9 @@ HIDDEN = (
 """Options of `run` that its short help leaves out."""
 
 
-class ResumeOptions(Arguments):
+class ResumeOptions(OfRunArguments):
     """continue a run that was stopped or killed; no stored ablation is repeated"""
 
-    positional: ClassVar[tuple[str, ...]] = ("run",)
-    run: RunName = "last"
     llm_budget: LlmBudget = None
     device: str | None = None
     """continue there: auto, cpu, cuda, cuda:N or mps (default: as it began)"""
@@ -182,11 +180,10 @@ class DemoOptions(Arguments):
     """search the bundled model, explain its strongest unit and verify that; offline, under a minute"""
 
 
-class InvestigateOptions(Arguments):
+class InvestigateOptions(OfNamedRunArguments):
     """turn a question into claims of when a unit flips, and decide them on held-out records"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
-    run: RunName
     question: str
     """for example "when does m1.37 flip?" or "does m1.37 flip more where carry(a, b)?" """
     seconds: float = Field(PURSE, ge=0, title="S")
@@ -195,11 +192,10 @@ class InvestigateOptions(Arguments):
     """who forms the claims: none (the run's own predicates), mock:FILE, local/FILE, anthropic/NAME or openai/NAME"""
 
 
-class AskOptions(Arguments):
+class AskOptions(OfNamedRunArguments):
     """answer a question about a finished run, each number with its source"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "question")
-    run: RunName
     question: str
     """for example "why does the strongest neuron flip?" """
     llm: str | None = None
@@ -218,11 +214,10 @@ class McpOptions(Arguments):
     """serve the tools to another agent by the Model Context Protocol, on stdin and stdout"""
 
 
-class ExportOptions(Arguments):
+class ExportOptions(OfRunArguments):
     """write a folder that verifies on another machine: certificates, replacement values, report, config"""
 
     positional: ClassVar[tuple[str, ...]] = ("run", "folder")
-    run: RunName = "last"
     folder: str | None = None
     """a new or empty folder; default: ./RUN-export"""
     show_text: ShowText = False
