@@ -191,11 +191,7 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace, show: Show) -> To
 
 
 WORK: Mapping[str, Callable[[Any, argparse.Namespace, Show], ToolResult]] = {
-    "run": _run,
-    "resume": _resume,
-    "demo": _demo,
-    "investigate": _investigate,
-    "ask": _ask,
+    work.__name__[1:]: work for work in (_run, _resume, _demo, _investigate, _ask)
 }
 
 
