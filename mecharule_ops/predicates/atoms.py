@@ -69,16 +69,8 @@ def equality(text: str) -> tuple[str, int | float | str] | None:
     return None
 
 
-_OPPOSITE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.GtE,
-    ast.GtE: ast.Lt,
-    ast.Gt: ast.LtE,
-    ast.LtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+_PAIRS = ((ast.Lt, ast.GtE), (ast.Gt, ast.LtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn))
+_OPPOSITE: Mapping[type[ast.cmpop], type[ast.cmpop]] = dict(_PAIRS) | {no: yes for yes, no in _PAIRS}
 
 
 @lru_cache(maxsize=65536)
