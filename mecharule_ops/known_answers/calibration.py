@@ -163,15 +163,12 @@ def finished(case: Case, folder: Path, known: KnownModel) -> Iterator[tuple[Run,
     from mecharule_ops.run.live_run import Run
 
     config = make_config(
-        **{
-            **SETTINGS,
-            "model": str(known.folder / known.name),
-            "task": "program",
-            "task_settings": {"program": case.program},
-            "bases": (case.basis,),
-            "regimes": (int(case.regime.value),),
-            **case.settings,
-        }
+        model=str(known.folder / known.name),
+        task="program",
+        task_settings={"program": case.program},
+        bases=(case.basis,),
+        regimes=(int(case.regime.value),),
+        **{**SETTINGS, **case.settings},
     )
     name = "-".join((case.program, case.basis.value, str(case.regime.value)))
     path = folder / f"{name}.mecharule"
