@@ -68,6 +68,11 @@ def always(given: Any) -> bool:
     return True
 
 
+def looks(given: arguments.TabulateArguments) -> bool:
+    """For a tool that counts each look at held-out records."""
+    return given.records == "held-out"
+
+
 TOOLS: Mapping[str, Tool[Any]] = {
     tool.name: tool
     for tool in (
@@ -78,12 +83,7 @@ TOOLS: Mapping[str, Tool[Any]] = {
         Tool("verify", arguments.VerifyArguments, "tools.verify", alone=True),
         Tool("score", arguments.ScoreArguments, "tools.scoring"),
         Tool("column", arguments.ColumnArguments, "tools.scoring", keeps=always),
-        Tool(
-            "tabulate",
-            arguments.TabulateArguments,
-            "tools.tabulate",
-            keeps=lambda given: given.records == "held-out",
-        ),
+        Tool("tabulate", arguments.TabulateArguments, "tools.tabulate", keeps=looks),
         Tool("records", arguments.RecordsArguments, "tools.tabulate"),
         Tool("register", arguments.RegisterArguments, "tools.tabulate", keeps=always),
         Tool("decide", arguments.DecideArguments, "tools.tabulate", keeps=always),
