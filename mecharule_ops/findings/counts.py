@@ -221,18 +221,12 @@ def jaccard(first: Collection[types.Neuron], second: Collection[types.Neuron]) -
     return types.Share(count=len(set(first) & set(second)), n=len(set(first) | set(second)))
 
 
-SMALL = 4
-"""m of the second dominance that is told, Dom^(4)."""
-
-
 class Dominance(NamedTuple):
-    """Of an opened group: Dom^(m) is `single`, or `small`, over the group's own strength."""
+    """Of an opened group: Dom(1) is `single` over the group's own strength."""
 
     group: nodes.Node
     single: float
     """Strength of the strongest unit that was tested alone inside it."""
-    small: float
-    """Of the strongest tested group of at most `SMALL` inside it."""
 
 
 def dominance(tree: Sequence[nodes.Node]) -> list[Dominance]:
@@ -242,11 +236,9 @@ def dominance(tree: Sequence[nodes.Node]) -> list[Dominance]:
         inside[node.layer, node.parent] += [node, *inside[node.layer, node.id]]
     rows = []
     for group in tree:
-        tested = [(node.size, node.estimate.strength) for node in inside[group.layer, group.id]]
-        singles = [strength for size, strength in tested if size == 1]
+        singles = [node.estimate.strength for node in inside[group.layer, group.id] if node.size == 1]
         if singles and group.verdict is nodes.Verdict.SPLIT:
-            small = max(strength for size, strength in tested if size <= SMALL)
-            rows.append(Dominance(group, max(singles), small))
+            rows.append(Dominance(group, max(singles)))
     return rows
 
 

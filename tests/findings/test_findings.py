@@ -157,6 +157,6 @@ SEARCHED = [
 
 
 def test_dominance_by_hand() -> None:
-    """Inside 8 units the best unit flips 4, the best four 6; inside the four 4 and no other group; one pruned, none."""
-    assert [tuple(one) for one in dominance(SEARCHED)] == [(SEARCHED[0], 0.4, 0.6), (SEARCHED[1], 0.4, 0.4)]
+    """Inside 8 units the best unit flips 4, and inside the four too; one that was pruned has none."""
+    assert [tuple(one) for one in dominance(SEARCHED)] == [(SEARCHED[0], 0.4), (SEARCHED[1], 0.4)]
     assert dominance([SEARCHED[0], SEARCHED[2]]) == []
