@@ -152,11 +152,7 @@ class Account:
         score = self.compared
         return score is not None and score.held_out is not None and score.held_out.low > TELLS
 
-    def prediction(self, kind: PredictionKind) -> PredictionScore | None:
-        """The score of one kind; None when it was not asked for."""
-        return next((score for score in self.predictions if score.kind is kind), None)
-
     @property
     def first_order(self) -> PredictionScore | None:
-        """The score of the cheap one, with the final scale held."""
-        return self.prediction(PredictionKind.STEADY)
+        """The score of the cheap one, with the final scale held; None when it was not asked for."""
+        return next((score for score in self.predictions if score.kind is PredictionKind.STEADY), None)
