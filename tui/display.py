@@ -6,8 +6,6 @@ silent. A display is told events and knows no model.
 
 import io
 import sys
-import time
-from collections.abc import Callable
 from typing import TextIO
 
 from rich.console import Console
@@ -28,9 +26,9 @@ SECONDS_BETWEEN_LINES = 5.0
 class LineDisplay:
     """One line a change; its session knows the stage at work, the cost and the time left."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._last_line = stream, clock()
-        self.session = Session(clock)
+    def __init__(self, stream: TextIO) -> None:
+        self.session = Session()
+        self._stream, self._last_line = stream, self.session.clock()
         self.session.activity = Activity.WORKING
 
     def show(self, event: events.Event) -> None:
