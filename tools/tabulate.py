@@ -25,7 +25,15 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run import opening, tabulating
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, fires, forwards_missing
+from mecharule_ops.run.tabulating import (
+    AMONG,
+    MOST_VALUES,
+    Part,
+    columns_of,
+    count_look,
+    fires,
+    forwards_missing,
+)
 from mecharule_ops.store.ledger import Claim, Hypothesis, Ledger
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipCount, Neuron, Regime
@@ -33,8 +41,6 @@ from tools import _asked, arguments, result
 
 Cells = Mapping[str, Bool[np.ndarray, " record"]]
 """Which of the records are in each cell, by its name."""
-MOST_VALUES = 12
-"""Distinct values of a column that are told apart; a column of more numbers is cut at its quartiles."""
 
 
 def tabulate(run: Run, given: arguments.TabulateArguments, tell: result.Tell) -> result.Priced:

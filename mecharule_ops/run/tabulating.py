@@ -34,6 +34,7 @@ AMONG = " among "
 _COLUMNS: WeakKeyDictionary[Run, tuple[ObservedRecords, Columns]] = WeakKeyDictionary()
 """Of each open run its columns, which every predicate reads."""
 MOST_VALUES = 12
+"""Distinct values of a column that are told apart; a column of more numbers is cut at its quartiles."""
 
 
 class Part(StrEnum):
