@@ -14,24 +14,12 @@ from mecharule_ops.thresholds import Thresholds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageView:
-    """The stage at work."""
-
-    stage: str
-    done: int = 0
-    total: int | None = None
-    unit: str = "steps"
-    neuron: str = ""
-    """The unit at work, where it is one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """An immutable snapshot of a run."""
 
     header: events.RunStarted | None = None
-    stage: StageView | None = None
-    """None between stages."""
+    stage: events.StageProgress | None = None
+    """The stage at work and how far it is; None between stages."""
     stages: Mapping[str, events.StageFinished] = field(default_factory=dict)
     """Finished stages by name, in order."""
     searches: Mapping[str, SearchView] = field(default_factory=dict)
@@ -67,7 +55,7 @@ class RunState:
             case events.RunFinished():
                 return replace(self, status=event.status, finished=True, stage=None)
             case events.StageStarted():
-                return replace(self, stage=StageView(stage=event.stage, total=event.total, unit=event.unit))
+                return replace(self, stage=events.StageProgress(stage=event.stage, done=0, total=event.total))
             case events.StageProgress():
                 return replace(self, stage=self._progressed(event))
             case events.StageFinished():
@@ -116,7 +104,7 @@ class RunState:
     def _with_search(self, view: SearchView) -> "RunState":
         return replace(self, searches={**self.searches, view.search: view})
 
-    def _progressed(self, event: events.StageProgress) -> StageView:
-        here = self.stage if self.stage and self.stage.stage == event.stage else StageView(stage=event.stage)
+    def _progressed(self, event: events.StageProgress) -> events.StageProgress:
+        here = self.stage if self.stage and self.stage.stage == event.stage else event
         total = here.total if event.total is None else event.total
         return replace(here, done=event.done, total=total, neuron=event.neuron or here.neuron)
