@@ -33,11 +33,6 @@ class Leads:
         """Where the intervention can change the token that is generated."""
         return self.token[:, :, 0] >= 0
 
-    @property
-    def positions(self) -> list[int]:
-        """The generated tokens, counted from 0, that are in reach of some record."""
-        return np.flatnonzero(self.in_reach.any(0)).tolist()
-
     @classmethod
     def empty(cls, completions: list[tuple[int, ...]], competitors: int) -> "Leads":
         """No position in reach yet."""

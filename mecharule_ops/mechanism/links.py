@@ -98,11 +98,6 @@ class HeadReading:
     replacement: float
     """The same part that the head's replacement would carry: all `toward` less this is the first-order drop."""
 
-    @property
-    def drop(self) -> float:
-        """Mean first-order drop of the lead, in logits."""
-        return sum(source.toward for source in self.sources) - self.replacement
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:

@@ -43,11 +43,6 @@ class Bounded:
             upper=confidence.upper_bound(count, n, alpha / 2) if n else 1.0,
         )
 
-    @property
-    def rate(self) -> float:
-        """NaN when n is 0."""
-        return self.count / self.n if self.n else float("nan")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Through:
