@@ -66,8 +66,6 @@ class RunState:
                 return self._with_search(view)
             case events.SearchFinished():
                 return self._with_search(replace(self._started(event.search), result=event))
-            case events.PredictionsDropped():
-                return self._with_search(replace(self._started(event.search), dropped=event))
             case events.UnitJudged():
                 return replace(self, judged={**self.judged, (event.regime, event.neuron): event})
             case events.FlipsSeen():

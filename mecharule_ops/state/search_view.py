@@ -94,8 +94,6 @@ class SearchView:
     """Groups and units."""
     result: events.SearchFinished | None = None
     """None while the search runs."""
-    dropped: events.PredictionsDropped | None = None
-    """From which node on it went without predictions; None when it had none or kept them."""
 
     @property
     def at(self) -> SearchId:
