@@ -8,7 +8,7 @@ the same questions and the file answers them.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
 
@@ -201,8 +201,7 @@ def _explain(run: live_run.Run, journal: Journal, found: localise.Localised) -> 
                     regime=regime.value,
                     neuron=str(unit),
                     certainty=each.certainty.value,
-                    flips=each.flips.flips,
-                    n=each.flips.n,
+                    **asdict(each.flips),
                     lower=each.lower,
                     rank=each.rank,
                 )
@@ -280,12 +279,8 @@ def run_findings(
 
 def _close_completions(run: live_run.Run, rounding: Rounding) -> counts.CloseCompletions:
     """How many records have a lead that rounding may turn."""
-    return counts.CloseCompletions(
-        lead=rounding.lead,
-        disagreement=rounding.disagreement,
-        compared=rounding.compared,
-        close=Share(count=sum(record.margin < rounding.lead for record in run.records), n=len(run.records)),
-    )
+    close = Share(count=sum(record.margin < rounding.lead for record in run.records), n=len(run.records))
+    return counts.CloseCompletions(lead=rounding.lead, close=close, **asdict(rounding))
 
 
 def run_status(findings: records.Findings) -> str:
