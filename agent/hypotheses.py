@@ -68,10 +68,8 @@ def investigated(
     """
     if chat_models.choose(llm).spec == chat_models.NONE:
         return investigate(run, question, tell, seconds=seconds)
-    asked, listener = (
-        f"{question}\n{said('investigate.task')}",
-        consent.Listener(tell=tell, should_stop=should_stop, earlier=()),
-    )
+    asked = f"{question}\n{said('investigate.task')}"
+    listener = consent.Listener(tell=tell, should_stop=should_stop, earlier=())
     return chat.ask(run, asked, listener, llm=llm, seconds=seconds, decides=True, must=True)
 
 

@@ -175,8 +175,7 @@ def localise(
             stage.summary = "; ".join([said, *ended])
         return trees
 
-    kind = plan.kind
-    trees = driven("CHA" if kind is planning.SearchKind.CHA else f"{kind.value} search", plan)
+    trees = driven("CHA" if plan.kind is planning.SearchKind.CHA else f"{plan.kind.value} search", plan)
     singly: tuple[ChaTree, ...] = ()
     if candidates.total <= run.config.exhaustive_up_to and not run.should_stop():
         brute = planning.SearchPlan(kind=planning.SearchKind.EXHAUSTIVE, settings=plan.settings)

@@ -140,10 +140,9 @@ def audit_settings(config: RunConfig, plan: SearchPlan, units: int, pruned: int)
     """What the money of its exact tests buys an audit: exact tests of everyone, which are a count, or a bound."""
     tests = audit_tests(config, units, pruned)
     slip = OVERLOOKED if plan.predictions and tests < pruned else 0.0
-    sizes = plan.settings.n_associated, plan.settings.n_unrelated
     settings = AuditSettings(
-        n_associated=sizes[0],
-        n_unrelated=sizes[1],
+        n_associated=plan.settings.n_associated,
+        n_unrelated=plan.settings.n_unrelated,
         confidence=0.95 if tests < pruned else 1.0,
         tau=config.tau,
         slip=slip,
