@@ -25,15 +25,7 @@ from mecharule_ops.rules.in_words import rule_in_words
 from mecharule_ops.rules.interval import mcc_interval
 from mecharule_ops.run import opening, tabulating
 from mecharule_ops.run.live_run import Run
-from mecharule_ops.run.tabulating import (
-    AMONG,
-    MOST_VALUES,
-    Part,
-    columns_of,
-    count_look,
-    fires,
-    forwards_missing,
-)
+from mecharule_ops.run.tabulating import AMONG, Part, columns_of, count_look, fires, forwards_missing
 from mecharule_ops.store.ledger import Claim, Hypothesis, Ledger
 from mecharule_ops.thresholds import ALPHA
 from mecharule_ops.types import FlipCount, Neuron, Regime
@@ -78,8 +70,8 @@ def tabulate(run: Run, given: arguments.TabulateArguments, tell: result.Tell) ->
 
 
 def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, " record"]]]:
-    distinct = np.unique(values)
-    if len(distinct) <= MOST_VALUES:
+    distinct, most = np.unique(values), tabulating.MOST_VALUES
+    if len(distinct) <= most:
         yield from ((f"{name} = {value}", values == value) for value in distinct.tolist())
     elif values.dtype.kind in "iuf":
         cuts = np.unique(np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")).tolist()
@@ -88,7 +80,7 @@ def _by(name: str, values: np.ndarray) -> Iterator[tuple[str, Bool[np.ndarray, "
             yield said, (values > low) & (values <= high)
     else:
         told = f"{name} has {len(distinct):,} texts"
-        raise UsageError(f"expected a column of numbers, or of at most {MOST_VALUES} values; {told}")
+        raise UsageError(f"expected a column of numbers, or of at most {most} values; {told}")
 
 
 def _of_unit(
