@@ -75,11 +75,26 @@ def alike(lines: Sequence[Sequence[object]]) -> int:
 
 
 def write_file(file: str | Path, text: str | bytes) -> Path:
-    """The file after it was written, its folder made where it is missing. Raises `StoreError`."""
+    """The file after it was written, whole or not at all, its folder made where it is missing.
+
+    Raises `StoreError`; `UsageError` for the file of a run.
+    """
+    path, body = Path(file), text.encode() if isinstance(text, str) else text
+    if path.suffix == ".mecharule":
+        raise UsageError(f"expected a file of another kind to write, {file} is a run's; choose another name")
     with system_errors(f"to write {file}"):
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
-        Path(file).write_bytes(text.encode() if isinstance(text, str) else text)
-    return Path(file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # A pipe or a terminal.
+            path.write_bytes(body)
+            return path
+        there = path.resolve()
+        unfinished = there.with_name(f".{there.name}-{os.getpid()}")
+        try:
+            unfinished.write_bytes(body)
+            unfinished.replace(there)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return path
 
 
 def user_folder(

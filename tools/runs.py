@@ -55,7 +55,9 @@ def how_far(path: Path) -> str:
     """`running: guided search mlp_out 1→0, 186 of at most 317 tests, 6 localized so far`."""
     with run_log.RunLog.read(path) as log:
         stage, price = log.latest(events.StageStarted), log.latest(events.Price)
-        told = Counter(type(event) for _, _, event in log.events())
+        kinds = [type(event) for _, _, event in log.events()]
+        begun = max((at for at, kind in enumerate(kinds) if kind is events.RunStarted), default=0)
+        told = Counter(kinds[begun:])  # What a resumed run had is told again.
     most = f" of at most {price.evaluations:,}" if price else ""
     tested = f"{told[events.NodeTested]:,}{most} tests, {told[events.AgonistFound]:,} localized so far"
     return f"{RUNNING}: {stage.stage}, {tested}" if stage else f"{RUNNING}: at its beginning"

@@ -147,7 +147,9 @@ def bench_of_folder(
     try:
         named = given.model or str(codec.parse_json((folder / CONFIG).read_text(encoding="utf-8"))["model"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise errors.StoreError(f"expected settings with a model in {folder / CONFIG}: {error}") from error
+        raise errors.StoreError(
+            f"expected settings with a model in {folder / CONFIG}: {error}; export again"
+        ) from error
     device, dtype = min(((one.device, one.dtype) for one in certificates), default=("cpu", "float32"))
     where = given.device or placement.kept(placement.this_machine(), placement.AUTO, device)
     return Bench(subject=model_names.load(named, where, given.dtype or dtype, tell), table=table)

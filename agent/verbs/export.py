@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from agent.verbs.options import ExportOptions
 from mecharule_ops import errors, plain_text
@@ -28,9 +29,16 @@ def export(given: ExportOptions, tell: registry.Tell) -> registry.ToolResult:
         folder = Path(given.folder or f"{run.id}-export")
         bundles.make_empty(folder)
         tell(f"writing {len(certificates)} certificates, reports and replacement values to {folder}")
-        bundles.write_bundle(folder / verify.CERTIFICATES, certificates)
-        _write_reports(folder, findings, run)
-        tables = _write_tables(folder / verify.TABLES, run, certificates)
+        with (
+            errors.system_errors(f"to write {folder}"),
+            TemporaryDirectory(dir=folder, prefix=".") as unfinished,
+        ):
+            made = Path(unfinished)
+            bundles.write_bundle(made / verify.CERTIFICATES, certificates)
+            _write_reports(made, findings, run)
+            tables = _write_tables(made / verify.TABLES, run, certificates)
+            for each in [*made.iterdir()]:
+                each.rename(folder / each.name)
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     counts = {"certificates": len(certificates), "replacement_tables": tables, "files": len(files)}
     said = f"{folder}: {len(certificates)} certificates, {len(files)} files"

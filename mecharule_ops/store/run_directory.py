@@ -112,7 +112,7 @@ def list_runs(folder: Path) -> tuple[RunSummary, ...]:
 def written_last_first(folder: Path) -> list[Path]:
     """By the time of the last write, the write-ahead log included; less what is gone by then."""
     written = dict[Path, float]()
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in filter(Path.is_file, folder.glob(f"*{SUFFIX}")):
         with suppress(FileNotFoundError):  # Whoever refuses a run takes it away.
             written[path] = _last_write(path)
     return sorted(written, key=lambda path: (written[path], path.name), reverse=True)
@@ -138,9 +138,11 @@ def _summary(path: Path) -> RunSummary:
         why = f"unreadable: {error}"
         return RunSummary(id=path.stem, path=path, when=None, task="", model="", status=why)
     shown = [one.flips / one.n for one in judged.values() if one.rank is not None]
-    # What holds one that has not begun anew since its end adds to it alone.
-    ended = finished is not None and (begun is None or begun[0] <= finished[0] or not is_held(path))
-    status = finished[1].status if finished and ended else "running" if is_held(path) else "interrupted"
+    # What holds one that is finished, and has not begun anew since, adds to it alone.
+    anew = finished and begun and begun[0] > finished[0]
+    adds = finished and not anew and not finished[1].status.startswith("partial")
+    held = is_held(path)
+    status = finished[1].status if finished and (adds or not held) else "running" if held else "interrupted"
     about = {name: getattr(begun[1], name) if begun else asked.get(name, "") for name in ("task", "model")}
     about |= {"status": status, "shown": len(shown), "broken": max(shown, default=0.0)}
     return RunSummary(id=path.stem, path=path, when=when, left=left, **about)

@@ -27,6 +27,8 @@ _SAID = {
     "FULL": "expected room to write {path}, the disk is full; free some and resume: what was stored is kept",
     "IOERR": "expected to read and write {path}, the disk refused ({error}); check its space and limits, then resume: "
     "what was stored is kept",
+    "CANTOPEN": "expected to open {path}, SQLite says: {error}; if its folder is for reading only, copy "
+    "the file and its -wal to another",
     "READONLY": "expected to write {path}, it is open for reading only; open the run for writing",
     "BUSY": _BUSY,
     "LOCKED": _BUSY,
@@ -72,6 +74,7 @@ class RunLock:
 
     def __init__(self, path: Path) -> None:
         """Takes the lock. Raises `StoreError` naming the process that holds it."""
+        self._files, self._seen = (path, _lock_path(path)), list[int]()
         with _beside(path):
             self._descriptor = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -97,6 +100,16 @@ class RunLock:
             else:
                 return True
         return False
+
+    def check(self) -> None:
+        """Raises `StoreError` where the run or its lock is no longer the file that it was at the first check."""
+        now = [path.stat().st_ino if path.exists() else 0 for path in self._files]
+        if 0 in now or now != (self._seen or now):
+            raise StoreError(
+                f"expected {self._files[0]} and its .lock where this run began to write, they were moved, removed or "
+                "replaced: nothing more is kept"
+            )
+        self._seen = now
 
     def release(self) -> None:
         """Frees the run for other processes; the lock also ends with this one."""
@@ -192,6 +205,9 @@ def connect_existing(path: Path, *, read_only: bool, whole: bool = True) -> sqli
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     location = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    log = path.with_name(f"{path.name}-wal")
+    if mode == "ro" and not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
+        location += "&immutable=1"  # SQLite writes beside a file to read it, even one that nobody changes.
     with store_errors(path):
         return sqlite3.connect(location, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
 

@@ -136,8 +136,8 @@ class RunStore(run_log.RunLog):
     def find(self, name: keys.Artefact[T]) -> T | None:
         """An artefact; None when there is none of this name. Raises `StoreError` when its content has changed."""
         query = "SELECT form, sha256, body FROM artefact WHERE name = ?"
-        for row in self._rows(query, name):
-            return cast(T, unpack(*row))
+        for form, sha256, body in self._rows(query, name):
+            return cast(T, unpack(form, sha256, body, f"artefact {name!r} of {self.path}"))
         return None
 
     def kept(self, name: keys.Artefact[T], make: Callable[[], T]) -> T:
@@ -218,8 +218,12 @@ class RunStore(run_log.RunLog):
         return tuple(self._certificate(sha256, body) for sha256, body in rows)
 
     def _certificate(self, sha256: str, body: str) -> Certificate:
-        if not isinstance(body, str):
-            raise StoreError(f"expected certificate {sha256} of {self.path} as text: {run_log.RESTORE}")
+        try:
+            json.loads(str(body))
+        except ValueError:
+            raise StoreError(
+                f"expected certificate {sha256} of {self.path} as JSON: {run_log.RESTORE}"
+            ) from None
         certificate = Certificate.from_json(body)
         if certificate.sha256 != sha256:
             raise StoreError(f"expected certificate {sha256} of {self.path} under its id: {run_log.RESTORE}")
@@ -232,6 +236,8 @@ class RunStore(run_log.RunLog):
                 self._connection.execute("ROLLBACK")
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
+                if self._lock is not None:
+                    self._lock.check()
                 yield
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -256,14 +262,14 @@ def pack_artefact(value: object) -> tuple[str, str, bytes]:
     return form, _hash(form, body), body
 
 
-def unpack(form: str, sha256: str, body: bytes) -> object:
+def unpack(form: str, sha256: str, body: bytes, named: str = "artefact") -> object:
     """The value: JSON (tuples come back as lists), an array, or a dict of arrays.
 
     Raises `StoreError` when the content is not what was hashed.
     """
     whole = isinstance(body, bytes) and isinstance(form, str)
     if not whole or _hash(form, body) != sha256:
-        raise StoreError("expected an artefact as it was written, it is damaged; restore it from a copy")
+        raise StoreError(f"expected {named} as it was written, it is damaged; restore it from a copy")
     if form == "json":
         return json.loads(body)
     with np.load(io.BytesIO(body), allow_pickle=False) as file:

@@ -234,6 +234,11 @@ def test_the_store_finds_certificates_by_prefix_and_detects_edits(tmp_path: Path
         store._connection.execute("UPDATE certificate SET body = replace(body, 'arith-tiny', 'gpt-j')")
         with pytest.raises(errors.ClaimNotSupported, match="changed"):
             store.certificate(first.id)
+        store._connection.execute("UPDATE certificate SET body = substr(body, 2)")
+        with pytest.raises(
+            errors.StoreError, match=f"certificate {first.sha256} of .*; restore it from a copy"
+        ):
+            store.certificate(first.id)
 
 
 def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from events_told import run_started
 
-from mecharule_ops import codec, events, nodes
+from mecharule_ops import codec, events, nodes, plain_text
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.store import keys, run_file, run_log
 from mecharule_ops.store.outcome_blocks import StoredAnswers
@@ -221,6 +221,40 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing(store: RunStore) -> None
     store._connection.execute("PRAGMA max_page_count = 1000000")
     store.append([events.Notice(text="after")])
     assert len(list(store.events())) == 2
+
+
+@pytest.mark.parametrize("part", ["", ".lock"])
+def test_a_run_that_is_taken_away_from_its_writer_is_no_longer_written(store: RunStore, part: str) -> None:
+    """Shown to fail: it went on in the file that nobody could open any more, or beside a second writer."""
+    store.append([events.Notice(text="before")])
+    gone = store.path.with_name(store.path.name + part)
+    gone.unlink()
+    with pytest.raises(StoreError, match="moved, removed or replaced"):
+        store.append([events.Notice(text="after")])
+    gone.touch()
+    with pytest.raises(StoreError, match="moved, removed or replaced"):
+        store.append([events.Notice(text="beside another")])
+
+
+def test_a_run_in_a_folder_for_reading_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is written beside it, as SQLite does elsewhere."""
+    _filled(path := tmp_path / "a.mecharule")
+    path.with_name(f"{path.name}.lock").unlink()
+    monkeypatch.setattr(os, "access", lambda *asked: False)
+    with RunStore.open(path, read_only=True) as store:
+        assert len(list(store.events())) == 150
+        assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no room the old one stays alone; a run is never written over."""
+    page = plain_text.write_file(tmp_path / "page.html", "old")
+    with pytest.raises(UsageError, match="is a run's"):
+        plain_text.write_file(tmp_path / "a.mecharule", "new")
+    monkeypatch.setattr(Path, "replace", lambda *asked: (tmp_path / "none").stat())
+    with pytest.raises(StoreError, match="to write"):
+        plain_text.write_file(page, "new")
+    assert [(page.read_text(), *tmp_path.iterdir())] == [("old", page)]
 
 
 def _filled(path: Path) -> None:
