@@ -26,6 +26,12 @@ class Regime(Enum):
     BASELINE_POSITIVE = 1
     BASELINE_NEGATIVE = 0
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Regime":
+        if found := [each for each in cls if each.arrow == value]:
+            return found[0]
+        raise UsageError(f"expected a direction, 1 (1→0) or 0 (0→1), got {value!r}")
+
     @property
     def arrow(self) -> str:
         """`1→0` or `0→1`, the direction of a flip in this regime."""

@@ -63,7 +63,9 @@ def observe(
             f"expected {words.failure} completions to flip 0→1, got all {len(records)} {words.success}; give "
             f"{subject.name} a harder {task.name} task or more examples, or ask what breaks it: --regime 1"
         )
-    example = "" if task.concealed else f", such as {records[0].completion!r}"
+    first, meant = records[0], sorted(task.solution_columns & records[0].example.fields.keys())
+    right = "".join(f" ({name}: {str(first.example.fields[name])[:40]})" for name in meant)
+    example = "" if task.concealed else f", such as {first.completion!r}{right}"
     raise DegenerateBehaviour(
         f"expected {words.success} completions to flip 1→0, got all {len(records)} {words.failure}{example}; give "
         f"{subject.name} an easier {task.name} task or few-shot lines, or ask what mends it: --regime 0"

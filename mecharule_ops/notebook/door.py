@@ -40,7 +40,7 @@ def analyse(
     *,
     model: Any,
     tokenizer: Any = None,
-    bases: Sequence[str] = (types.Basis.MLP_OUT,),
+    bases: str | Sequence[str] = types.Basis.MLP_OUT,
     table: object = None,
     name: str = "",
     progress: bool | Listener = True,
@@ -67,11 +67,10 @@ def analyse(
         file = str(table_file(table, runs_directory() / TABLES))
         settings["task_settings"] = {**settings.get("task_settings", {}), "file": file}
     named = model if isinstance(model, str | Path) else _name_of(model)
-    config = make_config(task=findable(str(task)), model=str(named), bases=tuple(bases), **settings)
+    config = make_config(task=findable(str(task)), model=str(named), bases=bases, **settings)
     task_of(config).describe()
     subject = None if isinstance(model, str | Path) else _subject(config.model, model, tokenizer)
-    if subject is None:
-        shape.read_shape(model_names.resolve(config.model))
+    outlook.check_layer(config, subject or shape.read_shape(model_names.resolve(config.model)))
     return _finished(opening.begun(outlook.settled(config)), subject, progress)
 
 
@@ -138,12 +137,13 @@ def table_file(table: object, folder: Path, name: str = "") -> Path:
     check_once(list(map(str, frame.columns)), "the table")
     if frame.empty:
         raise errors.UsageError("expected a table with rows, got none")
-    rows = frame.rename(columns=str).astype(object).to_dict("records")
+    flat = frame.set_axis([*map(str, frame.columns)], axis=1).astype(object)
+    rows = flat.where(flat.notna(), None).to_dict("records")
     # An array or number of numpy stands as Python has it; anything else as text.
     write = partial(json.dumps, ensure_ascii=False, default=lambda one: getattr(one, "tolist", one.__str__)())
     text = "".join(f"{write(row)}\n" for row in rows)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    file = folder / digest / Path(name).name if name else folder / digest
+    file = folder / digest / Path(str(name)).name if name else folder / digest
     return plain_text.write_file(f"{file}.jsonl", text).resolve()
 
 

@@ -101,7 +101,11 @@ class Plots:
 
 
 class FinishedRun:
-    """One finished run; `analyse` and `open_run` give it. A notebook shows its summary and its τ-agonists."""
+    """One finished run; `analyse` and `open_run` give it. A notebook shows its summary and its τ-agonists.
+
+    `findings`, and what is drawn of them, are of when it was opened; `account`, `chain`, `to_dataframe` and `verify`
+    read the file anew: open the run again after `mecharule explain`.
+    """
 
     def __init__(self, path: Path, subject: Subject | None = None) -> None:
         """`subject` is a model that is loaded already; None loads the run's own where one is needed.
@@ -137,19 +141,21 @@ class FinishedRun:
         """Its figures."""
         return Plots(self)
 
-    def tree(self, basis: str | None = None, regime: int | None = None) -> ReportPart:
-        """One search: of a basis, in a regime (1 is 1→0, 0 is 0→1); the first that fits. Raises `UsageError`."""
+    def tree(self, basis: str | None = None, regime: int | str | None = None) -> ReportPart:
+        """One search: of a basis, in a regime (1 or `1→0`, 0 or `0→1`); the first that fits. Raises `UsageError`."""
+        wanted = None if regime is None else Regime(regime)
         for index, outcome in enumerate(self.findings.searches):
-            if basis in (None, outcome.intervention.basis) and regime in (None, outcome.regime.value):
+            if basis in (None, outcome.intervention.basis) and wanted in (None, outcome.regime):
                 section = content.search_section(self.findings, index)
                 return ReportPart(title=f"Run {self.id}", sections=[section])
         searched = ", ".join(searches.search_names(self.findings)) or "none"
         asked = f"basis {basis!r}, regime {regime!r}"
         raise errors.UsageError(f"expected a search of run {self.id} ({searched}), got {asked}")
 
-    def account(self, unit: str, regime: int | None = None) -> ReportPart:
+    def account(self, unit: str, regime: int | str | None = None) -> ReportPart:
         """When and why a unit flips, with its figures; in the regime where it is strongest unless one is named.
 
+        A regime is 1 or `1→0`, 0 or `0→1`.
         Raises `UsageError` where the run holds no account of it.
         """
         neuron, chosen, known, chain = self._known(unit, regime)
@@ -164,7 +170,7 @@ class FinishedRun:
             },
         )
 
-    def chain(self, unit: str, regime: int | None = None) -> ReportPart:
+    def chain(self, unit: str, regime: int | str | None = None) -> ReportPart:
         """How a unit's flips come about, link by link, with all numbers; as `account`."""
         neuron, chosen, _, known = self._known(unit, regime)
         if known is None:
@@ -176,10 +182,12 @@ class FinishedRun:
             draw=partial(chain_plots.chain_figures, known),
         )
 
-    def _known(self, unit: str, regime: int | None) -> tuple[Neuron, Regime, Account | None, Chain | None]:
+    def _known(
+        self, unit: str, regime: int | str | None
+    ) -> tuple[Neuron, Regime, Account | None, Chain | None]:
         """The unit with what is stored of it, in the regime asked or where it is strongest. Raises `UsageError`."""
         with opened(str(self.path)) as run:
-            neuron = Neuron.parse(unit)
+            neuron = Neuron.parse(str(unit))
             check_unit(run, neuron)
             chosen = strongest_regime(run, neuron) if regime is None else Regime(regime)
             return neuron, chosen, run.account(neuron, chosen), run.chain(neuron, chosen)
@@ -197,8 +205,8 @@ class FinishedRun:
         with opened(str(self.path)) as run:
             return pandas.DataFrame(map(asdict, rows(run)), columns=[each.name for each in fields(of)])
 
-    def verify(self, certificates: Sequence[str] | None = None) -> Checked:
-        """Certificates run again on the reference path: all of the run's, or those of these ids.
+    def verify(self, certificates: str | Sequence[str] | None = None) -> Checked:
+        """Certificates run again on the reference path: all of the run's, or those of these ids, or this one.
 
         Cost: the model is loaded anew; two completions an example and certificate, one group at a time.
         """
@@ -210,7 +218,8 @@ class FinishedRun:
                 run.loaded = copy.deepcopy(self._subject)
             wanted = run.store.certificates()
             if certificates is not None:
-                wanted = tuple(run.store.certificate(one.removeprefix("c:")) for one in certificates)
+                asked = [certificates] if isinstance(certificates, str) else certificates
+                wanted = tuple(run.store.certificate(str(one).removeprefix("c:")) for one in asked)
             again = partial(rerun, bench_of_run(run)) if wanted else None
             found = [(one, verify(one, again)) for one in wanted if again]
         rows = tuple((f"c:{one.id}", each.sentence, one.plain_claim) for one, each in found)

@@ -3,6 +3,7 @@
 Printed tables show the fields that have a `column` beside them. Every number is one of the run.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from mecharule_ops.findings.controls import Selective
 from mecharule_ops.findings.evidence import Certainty
 from mecharule_ops.findings.records import Findings, Unit
 from mecharule_ops.nodes import Node
-from mecharule_ops.numbers import k_of_n, percent, percent_at_least, plural, signed
+from mecharule_ops.numbers import k_of_n, percent, percent_at_least, plural, signed, told_apart
 from mecharule_ops.pages.document import column, row_of
 from mecharule_ops.rules.families import Family, UnitRule
 from mecharule_ops.run import live_run, opening
@@ -35,6 +36,11 @@ def _flips(half: str) -> "Callable[[UnitRow], str]":
     """`28/64 (44 %)` on a half of the split."""
     flips, n = attrgetter(f"{half}_flips"), attrgetter(f"{half}_n")
     return lambda row: k_of_n(FlipCount(flips=flips(row), n=n(row)))
+
+
+def _bounds(row: "UnitRow") -> str:
+    """`[0.65, 0.95]`, rounded outwards."""
+    return f"[{told_apart(row.lower, math.inf, -1)}, {told_apart(row.upper, math.inf, 1)}]"
 
 
 def kept_aside(row: "UnitRow") -> str:
@@ -104,7 +110,7 @@ class UnitRow:
     unrelated_flips: int = column("flips D-", _flips("unrelated"), of="estimate.unrelated.flips")
     unrelated_n: int = column(of="estimate.unrelated.n")
     strength: float = column(
-        "strength", "{0.strength:.3f} [{0.lower:.2f}, {0.upper:.2f}]".format, of="estimate.strength"
+        "strength", lambda row: f"{row.strength:.3f} {_bounds(row)}", of="estimate.strength"
     )
     """Ê: the larger of the two flip rates."""
     lower: float

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from mecharule_ops.run.forecast import UNKNOWN, Forecast
 from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 from mecharule_ops.tasks import base, prompt_table, task_names
+
+if TYPE_CHECKING:
+    from mecharule_ops.loading.model import Subject
 
 PROMPTS = 256
 """Prompts of the task that are measured in tokens."""
@@ -106,7 +110,7 @@ def _search(
     )
 
 
-def check_layer(config: RunConfig, shape: ModelShape) -> None:
+def check_layer(config: RunConfig, shape: "ModelShape | Subject") -> None:
     """Raises `UsageError` for a layer or a unit given that the model does not have."""
     for unit in map(types.Neuron.parse, config.given):
         if unit.layer >= shape.n_layers or unit.channel >= shape.width(unit.basis):

@@ -115,6 +115,7 @@ def test_frames_have_the_documented_columns_and_the_rows_values(
 
 def test_the_tree_has_every_tested_group(run: mr.FinishedRun) -> None:
     (search,) = run.findings.searches
+    assert str(run.tree(regime=search.regime.arrow)) == str(run.tree(regime=search.regime.value))
     nodes = {(node.layer, node.id): node for node in search.tree}
     rows = run.to_dataframe("tree").to_dict("records")
     assert sorted((row["layer"], row["node"]) for row in rows) == sorted(nodes)
@@ -162,6 +163,8 @@ def test_what_is_not_there_is_one_line(run: mr.FinishedRun) -> None:
         lambda: run.tree("attn_head"),
         lambda: run.account("nonsense"),
         lambda: run.account("m99.1"),
+        lambda: run.account(None),  # type: ignore[arg-type]
+        lambda: run.tree(regime=2),
         lambda: run.to_dataframe("everything"),
         lambda: mr.open_run("feed"),
     ):

@@ -78,6 +78,8 @@ def test_a_table_reads_back_as_the_rows_that_were_given(kind: str, tmp_path: Pat
     assert list(from_file.read_table(str(file))) == rows
     assert [type(value) for value in from_file.read_table(str(file))[0].values()] == [str, int, bool, float]
     assert door.table_file(rows, tmp_path / "tables") == file
+    dated = pandas.DataFrame({"asked": pandas.to_datetime(["2020-01-01", None])})
+    assert '{"asked": null}' in door.table_file(dated, tmp_path).read_text()
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,8 @@ def test_a_call_analyses_a_table_on_a_loaded_model(tmp_path: Path, monkeypatch: 
         ({"model": "arith-tiny", "bases": ("mlp",)}, "bases"),
         ({"model": "arith-tiny", "table": [{"a": 1}]}, "file"),
         ({"model": "arith-tiny", "task": "none"}, "expected a task"),
+        ({"model": "arith-tiny", "layer": 9, "bases": "mlp_out", "regimes": 1}, "expected one of 2 layers"),
+        ({"model": "arith-tiny", "given": pandas.Series(["m9.37"])}, "expected given units of 2 layers"),
     ],
 )
 def test_a_wrong_call_leaves_no_run_behind(
