@@ -101,8 +101,9 @@ def _under_way(run: live_run.Run, question: str) -> ToolResult:
     """How far a run is that has not finished."""
     stopped = f"has not finished; `mecharule resume {run.id}` goes on"
     goes_on = f"is {runs.how_far(run.store.path)}" if run_file.is_held(run.store.path) else stopped
-    found = (one for _, _, one in run.store.events() if isinstance(one, AgonistFound) and one.is_tau_agonist)
-    names = ", ".join(dict.fromkeys(str(one.neuron) for one in found)) or "none"
+    found = [one for _, _, one in run.store.events() if isinstance(one, AgonistFound) and one.is_tau_agonist]
+    at = {of: dict.fromkeys(one.neuron for one in found if one.regime == of.value) for of in types.Regime}
+    names = "; ".join(f"{of.arrow}: {', '.join(units)}" for of, units in at.items() if units) or "none"
     facts = (fact(f"Run {run.id} {goes_on}; at τ so far: {names}", f"run:{run.id}"),)
     said = answer_text(facts)
     return ToolResult(text=said, facts=facts, data={"question": question, "answer": said})

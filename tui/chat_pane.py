@@ -17,8 +17,9 @@ from mecharule_ops.plain_text import plain
 from tui.session import Entry
 
 _STYLES = {"you": "bold", "tool": "cyan", "agent": "", "note": "dim", "warn": "bold red", "error": "bold red"}
-_ROW = re.compile(r"^ {6}|[^\s.!?:] {2,}\S.*[^\s.!?:] {2,}\S|^-+  -")
-"""Of a printed table, whose cells stand apart more than once; sentences do after their points alone."""
+_ROW = re.compile(r"^ {24}|[^\s.!?:] {2,}\S.*[^\s.!?:] {2,}\S|^-+  -")
+"""Of a printed table, whose cells stand apart more than once, or one far to the right; sentences do after their points
+alone, and what hangs under a row stands to the left."""
 
 
 def entry_lines(entry: Entry) -> list[Text]:

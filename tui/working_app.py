@@ -72,7 +72,7 @@ class WorkingApp(App[Any]):
     def fetch(
         self, screen: Screen[Any], what: str, job: Callable[[], _Found], then: Callable[[_Found], object]
     ) -> None:
-        """Hand what a job gives, on a working thread, to the screen's thread; an error that can be named is said.
+        """Hand what a job gives, on a working thread, to the screen's thread; an error is said.
 
         A screen that was closed in the meantime, or with the app, gets nothing.
         """
@@ -84,8 +84,8 @@ class WorkingApp(App[Any]):
         def work() -> None:
             try:
                 found = job()
-            except errors.MechaRuleError as error:
-                self.call_from_thread(self.tell, str(error))
+            except Exception as error:
+                self.call_from_thread(self.tell, str(error) or repr(error))
             else:
                 self.call_from_thread(hand, found)
 

@@ -4,6 +4,7 @@ from mecharule_ops import numbers, types
 from mecharule_ops.facts.fact import said
 from mecharule_ops.facts.flips import both_slices
 from mecharule_ops.findings.controls import AgonistControls, Selective
+from mecharule_ops.thresholds import ALPHA
 
 
 def selective_words(controls: AgonistControls) -> str:
@@ -55,10 +56,10 @@ def control_parts(controls: AgonistControls, main: types.FlipEstimate, tau: floa
 
 
 def p_words(p: float) -> str:
-    """`p < .001`, or p with two decimals, three below .01: `p = .004`."""
+    """`p < .001`, or p with two decimals, three below .01, and more beside α: `p = .004`, `p = .0499`."""
     if p < 0.001:
         return "p < .001"
-    return f"p = {p:.{3 if p < 0.01 else 2}f}".replace("= 0.", "= .")
+    return f"p = {f'{p:.3f}' if p < 0.01 else numbers.told_apart(p, ALPHA)}".replace("= 0.", "= .")
 
 
 def fewer_words(fewer: int, n: int) -> str:

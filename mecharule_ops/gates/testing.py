@@ -124,8 +124,10 @@ def _prediction(run: live_run.Run, gates: tuple[Gate, ...]) -> Prediction:
 
 
 def stored(run: live_run.Run) -> tuple[LearnedGates, ...]:
-    """All gates that the run holds, in order."""
-    return tuple(decode(LearnedGates, row) for row in run.store.find(keys.GATES) or ())
+    """All gates that the run holds, in order; not what a kill left without its verdict, which is learned anew."""
+    every = [decode(LearnedGates, row) for row in run.store.find(keys.GATES) or ()]
+    entries = {entry.id: entry.outcome for entry in Ledger(run.store).entries()}
+    return tuple(one for one in every if not one.hypothesis or entries[one.hypothesis] is not None)
 
 
 def _kept(run: live_run.Run, made: LearnedGates) -> LearnedGates:

@@ -128,12 +128,12 @@ def control_records(run: Run, regime: Regime) -> Int[np.ndarray, " record"]:
 def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...], tuple[Neuron, ...]]:
     """The run's `most` random units of the basis, and random ones of its layer, less the unit itself; none of 0."""
     width, seed = run.subject.width(unit.basis), run.config.seed
-    drawn = subsets.random_units(unit.basis, range(run.subject.n_layers), width, most, seed=seed)
-    gone = [unit, *run.given]
-    every = tuple(each for each in drawn if each not in gone)
+    layers, gone = range(run.subject.n_layers), run.given
+    drawn = subsets.random_units(unit.basis, layers, width, most, but=gone, seed=seed)
+    every = tuple(each for each in drawn if each != unit)
     of_layer = OF_LAYER if most else 0
     layer = subsets.random_units(
-        unit.basis, [unit.layer], width, of_layer, but=gone, of="control of the layer", seed=seed
+        unit.basis, [unit.layer], width, of_layer, but=[unit, *gone], of="control of the layer", seed=seed
     )
     return every, layer
 

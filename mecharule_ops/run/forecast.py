@@ -50,7 +50,7 @@ class Forecast:
         kept = [(RANDOM + units * (OF_A_UNIT + RULE * starting)) * pace if units else 0.0 for units in found]
         why = [min(units, self.accounts) * ACCOUNT * starting * pace if units else 0.0 for units in told]
         self.parts[2 + 2 * nth] = ROUGH[0] * kept[0], ROUGH[1] * kept[1]
-        most = ROUGH[1] * why[1] + self.parts[0][1] * (told[1] > 0)
+        most = ROUGH[1] * why[1] + self.parts[0][1] * (why[1] > 0)
         self.parts[1 + 2 * len(self.parts) // 3 + nth] = ROUGH[0] * why[0], most
 
     def left(self, now: float = 0.0) -> TimeLeft | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from mecharule_ops.gates import exported, testing
 from mecharule_ops.gates.material import Material, chosen, material
 from mecharule_ops.gates.outcome import ControlKind, Gate, GatesAsked, GatesControl, GatesStatus, LearnedGates
 from mecharule_ops.rules.algebra import Rule
+from mecharule_ops.store.ledger import Ledger
 from mecharule_ops.types import RIGHT_OR_WRONG, Basis, Neuron
 from tools.registry import call
 
@@ -81,6 +83,19 @@ def test_gates_are_registered_tested_certified_and_exported(
     with opened(copied_run, read_only=True) as run:
         assert len(testing.stored(run)) == 2
     assert last(copied_run).hypothesis != found.hypothesis
+
+
+def test_a_kill_before_the_verdict_leaves_it_to_the_next_call(
+    copied_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shown to fail: the gates that were held were read, and their prediction stayed open."""
+    loosened(monkeypatch)
+    with patch.object(Ledger, "decide", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        call("gates", SMALL)
+    call("gates", SMALL)
+    with opened(copied_run, read_only=True) as run:
+        assert [one.state == "open" for one in Ledger(run.store).entries()].count(True) == 0
+        assert len(testing.stored(run)) == 1
 
 
 def test_that_no_gate_helps_is_a_result(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

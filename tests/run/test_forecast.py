@@ -23,6 +23,9 @@ def test_what_is_left_lies_within_what_was_said_before() -> None:
     few.parts[0] = 60.0, 90.0
     few.know(0, 300.0, 0.01)
     assert (few.parts[2], few.parts[3][1] - 90.0) == (ahead.parts[2], (ahead.parts[5][1] - 90.0) / 8)
+    few.accounts = 0
+    few.know(0, 300.0, 0.01)
+    assert few.parts[3] == (0.0, 0.0), "no further records either"
     ahead.begin(1, 0.0)
     ahead.priced(
         events.Price(evaluations=9, example_forwards=9, seconds=9e5, least_seconds=60, likely_seconds=150)
@@ -59,7 +62,7 @@ def test_a_run_tells_what_is_left_from_its_price_to_its_end(tmp_path: Path) -> N
         after = [type(event) for event in told[[*map(type, told)].index(events.Price) :]]
         assert after.count(events.TimeLeft) == len(left) > 10
         assert left[0].spent < left[-1].spent
-        assert 0 < left[0].share < left[-1].share < 1
+        assert 0 < left[0].share < left[-1].share <= 1
         assert run.told.left == left[-1]
 
 

@@ -76,9 +76,12 @@ def test_hostile_texts_pass_through_chat_and_files() -> None:
         turn = [line.plain for line in chat_pane.entry_lines(Entry(who="agent", text=text))]
         assert turn == [chat_pane.plain_columns(line) for line in text.splitlines()] or not text.strip()
     lines = chat_pane.entry_lines(
-        Entry(who="tool", text="It flips 2.  So it does.  Ask:  why\nunit   flips  of")
+        Entry(
+            who="tool",
+            text="It flips 2.  So it does.  Ask:  why\nunit   flips  of\n      or what hangs under a row",
+        )
     )
-    assert [line.overflow for line in lines] == [None, "ellipsis"]
+    assert [line.overflow for line in lines] == [None, "ellipsis", None]
     assert chat_pane.plain_columns("  m1.17   .44\x1b[31m  x") == "  m1.17   .44�[31m  x"
     assert csv_of(("a", "b", "c"), [("=1+1", "+.39", "@x")]).splitlines()[1] == "'=1+1,+.39,'@x"
 
