@@ -22,6 +22,7 @@ BOTH = Arithmetic(operators=("+", "-"), low=0, high=15)
 QUOTIENTS = Arithmetic(operators=("*", "/"), low=0, high=14)
 TASKS = (SUMS, BOTH, QUOTIENTS)
 EXAMPLES = settings(max_examples=60, deadline=None)
+OF_SUMS = ReadBack(ARITHMETIC)
 
 
 def vocabulary(task: Arithmetic) -> list[str]:
@@ -83,7 +84,7 @@ def read_back(words: str, columns: Columns, reader: ReadBack) -> np.ndarray:
     return np.array([holds(dict(zip(lists, row, strict=True))) for row in zip(*lists.values(), strict=True)])
 
 
-def check(rule: Rule, task: object, columns: Columns, reader: ReadBack) -> None:
+def check(rule: Rule, task: object, columns: Columns, reader: ReadBack = OF_SUMS) -> None:
     """Words and syntax agree on every record."""
     words = rule_in_words(rule, task)
     assert "`" not in words, words
@@ -94,30 +95,14 @@ def check(rule: Rule, task: object, columns: Columns, reader: ReadBack) -> None:
 @pytest.mark.parametrize("task", TASKS, ids=["sums", "both", "quotients"])
 @EXAMPLES
 @given(data=st.data())
-def test_words_agree_with_the_syntax_on_every_question(task: Arithmetic, data: st.DataObject) -> None:
-    """Of a task that enumerates its questions: simplified, then worded, then read back."""
-    check(data.draw(rules(task)), task, whole(task), ReadBack(ARITHMETIC))
-
-
-@pytest.mark.parametrize("task", TASKS, ids=["sums", "both", "quotients"])
-@EXAMPLES
-@given(data=st.data())
-def test_words_agree_where_only_ranges_are_known(task: Arithmetic, data: st.DataObject) -> None:
-    """As of tasks with too many questions, and of those that say nothing of what is possible."""
-    known = data.draw(st.sampled_from([Domain(ranges=task.domain.ranges), Domain()]))
-    bare = SimpleNamespace(wording=task.wording, domain=known)
-    check(data.draw(rules(task)), bare, whole(task), ReadBack(ARITHMETIC))
-
-
-@pytest.mark.parametrize("task", TASKS, ids=["sums", "both", "quotients"])
-@EXAMPLES
-@given(data=st.data())
-def test_a_simplified_rule_is_the_same_rule(task: Arithmetic, data: st.DataObject) -> None:
-    """On the whole domain, whether that is enumerated or only its ranges are known; and it is not longer."""
+def test_words_and_what_is_simplified_agree_with_the_syntax(task: Arithmetic, data: st.DataObject) -> None:
+    """On every question: where a task enumerates them, where there are too many and only ranges are known, and where
+    nothing is said of what is possible. Simplified, then worded, then read back."""
     rule = data.draw(rules(task))
     for domain in (task.domain, Domain(ranges=task.domain.ranges), Domain()):
         plain = simplified(rule, domain)
         assert (fires(plain, whole(task)) == fires(rule, whole(task))).all(), (str(rule), str(plain))
+        check(rule, SimpleNamespace(wording=task.wording, domain=domain), whole(task))
 
 
 @pytest.mark.parametrize("task", TASKS, ids=["sums", "both", "quotients"])
@@ -127,7 +112,7 @@ def test_every_predicate_of_the_vocabulary_has_words(task: Arithmetic) -> None:
     for text in vocabulary(task):
         for value in (True, False):
             rule = Rule((Clause((Condition(str(Rule.parse(text)), value),)),))
-            check(rule, bare, whole(task), ReadBack(ARITHMETIC))
+            check(rule, bare, whole(task))
             assert len(rule_in_words(rule, bare).split()) <= 18
 
 
@@ -139,24 +124,18 @@ def test_every_predicate_of_the_vocabulary_has_words(task: Arithmetic) -> None:
 def test_carries_of_other_numbers_have_words(text: str, task: Arithmetic) -> None:
     """Of sizes where one may be negative, for a digit has no sign."""
     for rule in (text, f"not {text}"):
-        check(Rule.parse(rule), task, whole(task), ReadBack(ARITHMETIC))
+        check(Rule.parse(rule), task, whole(task))
 
 
 def test_a_wrong_phrase_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: a carry that is said to reach another place, a digit of another number."""
-    rule = Rule.parse("carry_at(a, b, 0)")
     wrong = ("adding {y} to {x} carries into the hundreds",) * 2
     monkeypatch.setitem(phrases.SAID, "carry_at(x, y, k)", wrong)
     with pytest.raises(AssertionError, match="is said as"):
-        check(rule, SUMS, whole(SUMS), ReadBack(ARITHMETIC))
-    swapped = {**SUMS.wording, "a": SUMS.wording["b"]}
+        check(Rule.parse("carry_at(a, b, 0)"), SUMS, whole(SUMS))
+    swapped = SimpleNamespace(wording={**SUMS.wording, "a": SUMS.wording["b"]}, domain=Domain())
     with pytest.raises(AssertionError, match="is said as"):
-        check(
-            Rule.parse("digit(a, 0) == 7"),
-            SimpleNamespace(wording=swapped, domain=Domain()),
-            whole(SUMS),
-            ReadBack(ARITHMETIC),
-        )
+        check(Rule.parse("digit(a, 0) == 7"), swapped, whole(SUMS))
 
 
 def test_a_wrong_simplification_is_seen() -> None:
