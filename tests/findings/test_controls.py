@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from findings_fixture import ALPHA, EPSILON, TAU, estimate
 from scipy import stats
+from search_oracles import estimate as one_of
 
 from mecharule_ops.facts.control_facts import baseline_words
 from mecharule_ops.findings import controls
-from mecharule_ops.types import Baseline, Basis, FlipCount, FlipEstimate, Neuron, Share
+from mecharule_ops.types import Baseline, Basis, FlipEstimate, Neuron, Share
 
 UNIT = Neuron(Basis.MLP_OUT, 0, 0)
 LAYERS, WIDTH, SLICE, HELD_OUT, CONTROLLED = 4, 64, 64, 64, 5
@@ -20,11 +21,6 @@ Flips = np.ndarray
 
 def unit(place: int) -> Neuron:
     return Neuron(Basis.MLP_OUT, *divmod(int(place), WIDTH))
-
-
-def one_of(plus: int, plus_n: int, minus: int, minus_n: int) -> FlipEstimate:
-    there, elsewhere = FlipCount(flips=plus, n=plus_n), FlipCount(flips=minus, n=minus_n)
-    return FlipEstimate(associated=there, unrelated=elsewhere)
 
 
 def beside(share: Share | None, split: FlipEstimate | None = None) -> controls.AgonistControls:
@@ -49,10 +45,7 @@ def test_the_permutation_p_counts_every_permutation() -> None:
         sides = [np.isin(np.arange(7), side) for side in combinations(range(7), first)]
         apart = [abs(flipped[side].mean() - flipped[~side].mean()) for side in sides]
         for side, seen in zip(sides, apart, strict=True):
-            split = FlipEstimate(
-                associated=FlipCount(flips=int(flipped[side].sum()), n=first),
-                unrelated=FlipCount(flips=int(flipped[~side].sum()), n=7 - first),
-            )
+            split = one_of(int(flipped[side].sum()), first, int(flipped[~side].sum()), 7 - first)
             wanted = np.mean([other >= seen - 1e-9 for other in apart])
             assert controls.permutation_p(split) == pytest.approx(wanted)
 
@@ -125,9 +118,8 @@ def whole_decision(
     fires = rng.random(HELD_OUT) < 0.4
     ran = []
     for place in chosen:
-        parts = (held_out[place, side] for side in (fires, ~fires))
-        plus, minus = (FlipCount(flips=int(part.sum()), n=len(part)) for part in parts)
-        split = FlipEstimate(associated=plus, unrelated=minus)
+        plus, minus = (int(held_out[place, side].sum()) for side in (fires, ~fires))
+        split = one_of(plus, int(fires.sum()), minus, int((~fires).sum()))
         ran.append(controls.AgonistControls(neuron=unit(place), split=split))
     return controls.decided(ran, alpha=ALPHA, epsilon=EPSILON)
 
@@ -160,10 +152,7 @@ def test_a_unit_that_follows_the_split_is_called_selective() -> None:
     rng, found = np.random.default_rng(0), 0
     for _ in range(100):
         splits = [
-            FlipEstimate(
-                associated=FlipCount(flips=int(rng.binomial(40, high)), n=40),
-                unrelated=FlipCount(flips=int(rng.binomial(60, 0.2)), n=60),
-            )
+            one_of(int(rng.binomial(40, high)), 40, int(rng.binomial(60, 0.2)), 60)
             for high in (0.7, 0.2, 0.2, 0.2, 0.2)
         ]
         ran = controls.decided([beside(None, split) for split in splits], alpha=ALPHA, epsilon=EPSILON)

@@ -8,6 +8,7 @@ import pytest
 from findings_fixture import ALPHA, FINDINGS, POSITIVE, estimate, node
 from hypothesis import given
 from hypothesis import strategies as st
+from search_oracles import estimate as one_of
 
 from mecharule_ops import errors, nodes, types
 from mecharule_ops.findings.counts import SearchCost, UnitStrength, WholeLayer, dominance, recall_by_bound
@@ -108,12 +109,7 @@ def test_recall_is_of_the_units_that_the_paper_includes(
 def test_a_layer_is_named_by_what_it_flips_at_least_not_by_the_better_half() -> None:
     """A table of 26 right answers in halves of 3 and 15: layer 23 flips 2 of 3 and 3 of 15, layer 20 0 and 8."""
     whole = tuple(
-        WholeLayer(
-            layer=layer,
-            estimate=types.FlipEstimate(
-                associated=types.FlipCount(flips=few, n=3), unrelated=types.FlipCount(flips=many, n=15)
-            ),
-        )
+        WholeLayer(layer=layer, estimate=one_of(few, 3, many, 15))
         for layer, few, many in ((20, 0, 8), (23, 2, 3))
     )
     found = replace(FINDINGS.searches[0], whole_layers=whole).strongest_layer
