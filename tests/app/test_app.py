@@ -276,8 +276,6 @@ def test_a_closed_pipe_is_no_error() -> None:
     """`mecharule … | head` ends quietly."""
     command = [sys.executable, str(ROOT / "app.py"), "--help"]
     piped = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert piped.stdout is not None
-    assert piped.stderr is not None
     piped.stdout.close()
     assert (piped.stderr.read(), piped.wait()) == (b"", 0)
 

@@ -48,7 +48,6 @@ def test_a_rule_is_said_with_its_counts() -> None:
 
 def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
     """The interval that holds 0, the p after correction, or too few for an interval; what asks is said instead."""
-    assert SHOWN.held_out is not None
     weak = replace(SHOWN, held_out=replace(SHOWN.held_out, mcc=0.05))
     chance = replace(SHOWN, chance=CHANCE)
     few = replace(chance, held_out=replace(SHOWN.held_out, positives=118))

@@ -132,11 +132,9 @@ def test_a_rule_asked_for_later_is_corrected_over_those_of_the_run_too() -> None
     assert (alone.status, alone.chance) == (RuleStatus.SHOWN, ChanceTest(p=0.02, adjusted=0.02, rules=1))
     beside, *_ = corrected_beside(account(0.02).families, [1.0, 1.0], LEVEL)
     assert beside.status is RuleStatus.NOT_APART
-    assert beside.chance is not None
     assert beside.chance.adjusted == pytest.approx(0.06)
     (later,) = corrected_beside([anchored(1, SOME, SOME)], [0.5], LEVEL)
     assert later.shown
-    assert later.chance is not None
     assert later.chance.rules == 2
 
 

@@ -43,7 +43,6 @@ def test_both_codes_of_a_recipe_ablate_the_same_unit(family: str, basis: Basis) 
     subject, ids = bench.subject, torch.tensor(bench.subject.encode(["1 + 2 ="]))
     nnsight, lens = subject.recipe(Neuron(basis, 1, 2)).split("\n\n")
     named = re.search(r"    (model.*)\.(input|output)\[(.*)\] = 0", nnsight)
-    assert named is not None
     write = partial(exec, f"site[{named[3]}] = 0")
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.WHOLE))
     code = "\n".join(line for line in lens.splitlines() if not line.startswith(("from", "model =")))

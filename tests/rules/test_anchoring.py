@@ -43,9 +43,6 @@ def test_a_planted_trigger_is_anchored() -> None:
     flips = flips_of(text, matrix)
     found = anchored_to(flips, matrix)
     assert found.rule == found.full_rule == algebra.Rule.parse(text)
-    assert found.train is not None
-    assert found.held_out is not None
-    assert found.full is not None
     assert found.train.mcc == found.held_out.mcc == found.full.mcc == 1.0
     assert (found.train.n, found.held_out.n, found.full.n) == (400, 200, 600)
     assert found.flips == FlipCount(flips=int(flips.sum()), n=ELIGIBLE)
@@ -62,7 +59,6 @@ def test_the_held_out_score_is_the_rules_own() -> None:
     flips ^= np.random.default_rng(2).random(ELIGIBLE) < 0.15
     found = anchored_to(flips, matrix)
     assert found.rule is not None
-    assert found.held_out is not None
     fires = flips_of(str(found.rule), matrix)
     assert found.held_out.mcc == pytest.approx(matthews.mcc(fires[TEST], flips[TEST]))
     assert found.held_out.coverage == pytest.approx(fires[TEST].mean())

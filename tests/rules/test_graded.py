@@ -23,7 +23,6 @@ def test_a_planted_drive_comes_back() -> None:
     numbers = 3.0 * matrix[:, 2] - 2.0 * (matrix[:, 5] & matrix[:, 7]) + 0.01 * rng.standard_normal(1400)
     numbers[::90] = np.nan
     found = graded(table(matrix, TEXTS), numbers, *SOME, 0)
-    assert found is not None
     assert [(str(term.rule), term.lifts > 0) for term in found.terms][:2] == [
         ("p2 > 0", True),
         ("p5 > 0 and p7 > 0", False),
@@ -57,7 +56,6 @@ def test_halves_agree_on_a_planted_rule_and_on_nothing_of_permuted_flips() -> No
         if not seed:
             found = short_rules.short_rule(table(matrix, TEXTS), flips, train, 0)
             assert found.agreement == pytest.approx(1.0)
-            assert found.permuted is not None
             assert abs(found.permuted) < 0.15
         noise = short_rules.short_rule(table(matrix, TEXTS), rng.permutation(flips), train, seed)
         many.append(noise.agreement or 0.0)
@@ -75,6 +73,5 @@ def test_an_exception_is_exact_and_sought_of_strong_units_alone(rate: float, fou
     rule = unit_rules.exception(Neuron(Basis.ATTN_HEAD, 0, 0), target, table(matrix, TEXTS), 0)
     assert (rule and str(rule.rule)) == found
     if rule is not None:
-        assert rule.where is not None
         assert rule.where.elsewhere == FlipCount(flips=0, n=int(matrix[900:, 4].sum()))
         assert (rule.family, rule.agreement) == (families.Family.EXCEPTION, pytest.approx(1.0))

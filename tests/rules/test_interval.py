@@ -86,7 +86,6 @@ def test_a_rule_without_an_error_is_not_certain() -> None:
     """On 276 records, 80 of them flips: the interval reaches down to .96 or so, and up to 1."""
     target = np.arange(276) < 80
     found = mcc_interval(target, target)
-    assert found is not None
     assert (found.mcc, found.high) == (1, 1)
     assert 0.95 < found.low < 0.98
     assert percentile_interval(target, target).low == 1
@@ -103,7 +102,6 @@ def test_it_is_resampling_with_half_a_record_more_in_each_cell(records: int, wro
     rng = np.random.default_rng(2)
     drawn = [rng.choice(records + 4, records, p=share) for _ in range(4000)]
     low, high = np.quantile([mcc(fires_too[rows], target_too[rows]) for rows in drawn], [0.025, 0.975])
-    assert found is not None
     assert (found.mcc, found.n, found.positives) == (pytest.approx(mcc(fires, target)), records, target.sum())
     assert found.low == pytest.approx(low, abs=0.02)
     assert found.high == pytest.approx(high, abs=0.02)

@@ -22,7 +22,6 @@ def account(copied_run: Path) -> Account:
 
 def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, account: Account) -> None:
     """Each point is the largest excess of its record, and the prediction's MCC counts the points above the diagonal."""
-    assert account.points is not None
     with opened(copied_run) as run:
         eligible = run.observed.eligible(account.regime)
         held_out = eligible[~run.observed.train[eligible]]
@@ -35,7 +34,6 @@ def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, ac
     there = np.isfinite(found.excess[:, 0])
     assert excess == pytest.approx(found.excess[there, 0], abs=0.002)
     score = account.first_order
-    assert score is not None
     assert len(account.points.lead) <= score.records
     assert 0 < int((excess > 0).sum()) <= score.predicted + 1
 
@@ -54,15 +52,12 @@ def test_a_unit_without_an_account_gets_one_that_is_kept(
         kept = run.account(other, types.Regime.BASELINE_POSITIVE)
         ledger = Ledger(run.store).entries()
         tested = run.rule_ps(other, types.Regime.BASELINE_POSITIVE)
-    assert kept is not None
     own = [rule.chance for rule in kept.families if rule.chance is not None]
     assert own
     assert {test.rules for test in own} == {len(tested) + len(own)}, "corrected with the rules of the run"
     (registered,) = ledger
     assert registered.prediction == prediction_hypothesis(other, types.Regime.BASELINE_POSITIVE)
     assert registered.state != HypothesisState.OPEN
-    assert registered.outcome is not None
-    assert kept.first_order is not None
     found = kept.first_order.held_out
     assert registered.outcome.value == (None if found is None else found.mcc)
     assert registered.outcome.positives == kept.first_order.happened

@@ -19,8 +19,6 @@ def test_why_and_flip_tell_the_same_rule(copied_run: Path, unit: str) -> None:
     """The account's over the prompt, in all that `why` says of it; once it said another one, with another MCC."""
     with opened(str(copied_run)) as run:
         known = findings_of(run).units()[0]
-    assert known.account is not None
-    assert known.rule is not None
     asked, anchored = known.account.family(Family.INPUT), known.rule
     assert asked.rule not in (None, anchored.rule)
     given = {"run": str(copied_run), "neuron": unit}
@@ -69,9 +67,7 @@ def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tu
         after = findings_of(run)
     known = after.unit(unit, types.Regime.BASELINE_POSITIVE)
     chances = [rule.chance.rules for rule in after.searches[0].rules if rule.chance]
-    assert known is not None
     told = rules.told_rule(known.account, known.rule)
-    assert told is not None
     said = rules.when_told(known.account, known.rule, known.neuron, "b00d")
     assert said in call("why", given).text
     rows = call("show", {"run": str(copied_run), "table": "rules", "limit": 500}).as_json["rows"]
@@ -85,7 +81,6 @@ def test_tokens_that_hardly_move_are_not_named(copied_run: Path, unit: str) -> N
     """Pushes of .04 and .01 logits were named as what a unit writes; the threshold is said."""
     with opened(str(copied_run)) as run:
         chain = findings_of(run).units()[0].chain
-    assert chain is not None
     first = chain.writes.groups[0]
     small, large = unit_facts.NAMED_FROM / 2, unit_facts.NAMED_FROM * 2
     pushes = (TokenPush(token="7", push=large), TokenPush(token="8", push=small))
@@ -126,7 +121,6 @@ def test_a_refuted_prediction_stands_in_the_answer(copied_run: Path) -> None:
     """With what was needed; of a unit with nothing above it is arithmetic, and nothing is claimed."""
     with opened(str(copied_run)) as run:
         account = findings_of(run).units()[0].account
-    assert account is not None
     assert account.nothing_above
     assert unit_facts.registered_words(account) == ""
     above = dataclasses.replace(account, nothing_above=False)
