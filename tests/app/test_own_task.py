@@ -18,38 +18,22 @@ SMALL = (
 
 
 @pytest.fixture(scope="module")
-def section() -> str:
-    """The section as docs/tasks.md prints it."""
-    found = re.search(r"## Your own task\n(.*?)\n## ", (ROOT / "docs" / "tasks.md").read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the example and nothing else."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example and nothing else; its runs lie there too."""
     fresh = tmp_path_factory.mktemp("fresh")
     shutil.copytree(ROOT / "examples", fresh / "examples")
     return fresh
 
 
-@pytest.fixture(scope="module")
-def runs(folder: Path) -> Path:
-    """Its runs lie there too."""
-    return folder
-
-
-def lines(section: str) -> list[list[str]]:
-    """The commands of the section, as a shell splits them."""
-    printed = re.findall(r"^mecharule (.*)$", section, re.MULTILINE)
-    return [shlex.split(line) for line in printed]
-
-
 @pytest.mark.slow
-def test_the_commands_run_as_printed(section: str, commands: Commands, folder: Path) -> None:
-    """With a tiny model in the place of SmolLM2, which need not be here."""
-    model = str(save_text_model(folder / "model", (" positive", " negative", "\n"), seed=0))
-    plan, run, ask = ([model if word == "smollm2-135m" else word for word in line] for line in lines(section))
+def test_the_commands_run_as_printed(commands: Commands, runs: Path) -> None:
+    """Those of the section as docs/tasks.md prints it, as a shell splits them; with a tiny model in the place of
+    SmolLM2, which need not be here."""
+    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    section = page.partition("## Your own task\n")[2].partition("\n## ")[0]
+    lines = map(shlex.split, re.findall(r"^mecharule (.*)$", section, re.MULTILINE))
+    model = str(save_text_model(runs / "model", (" positive", " negative", "\n"), seed=0))
+    plan, run, ask = ([model if word == "smollm2-135m" else word for word in line] for line in lines)
     planned = commands.main(*plan)
     assert planned.code == 0, planned.err
     done = commands.main(*run, *SMALL)
