@@ -12,7 +12,7 @@ from mecharule_ops.rules import boosting, families
 from mecharule_ops.rules.algebra import Clause, Condition, Rule, lookup_in
 from mecharule_ops.rules.clause_pool import literal_pool, measure, shap_weights, varied
 from mecharule_ops.rules.matthews import mcc
-from mecharule_ops.rules.ruleshap import RuleShapSettings, extract, learn_rule, readiness
+from mecharule_ops.rules.ruleshap import Learned, RuleShapSettings, extract, learn_rule, readiness
 
 SETTINGS = RuleShapSettings(rounds=60)
 
@@ -37,6 +37,11 @@ def planted(seed: int, predicates: int = 20, records: int = 1500) -> tuple[np.nd
         target = rule.fires(lookup_in(matrix, texts))
         if 0.25 <= target.mean() <= 0.75:
             return matrix, rule, target
+
+
+def ranked(matrix: np.ndarray, target: np.ndarray, seed: int = 0, **more: float) -> Learned:
+    """What is extracted of a table of six predicates."""
+    return extract(table(matrix, names(6)), target, settings=RuleShapSettings(rounds=60, **more), seed=seed)
 
 
 def noisy(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -107,23 +112,20 @@ def test_clause_measures_equal_their_definitions() -> None:
 def test_the_ranking_is_by_mcc_then_importance() -> None:
     """Clauses come best first, and every predicate and negation that fires enough is among them."""
     matrix, target = noisy(4)
-    ranking = extract(table(matrix, names(6)), target, settings=SETTINGS, seed=0)
-    keys = [(-ranked.mcc, -ranked.importance) for ranked in ranking.clauses]
+    found = ranked(matrix, target).clauses
+    keys = [(-one.mcc, -one.importance) for one in found]
     assert keys == sorted(keys)
     singles = {Clause((Condition(text, value),)) for text in names(6) for value in (True, False)}
-    assert singles <= {ranked.clause for ranked in ranking.clauses}
+    assert singles <= {one.clause for one in found}
 
 
 def test_the_same_seed_gives_the_same_rule_in_any_record_order() -> None:
     """Shuffling records and repeating the call change nothing."""
     matrix, target = noisy(6)
     order = np.random.default_rng(0).permutation(len(target))
-    first = extract(table(matrix, names(6)), target, settings=SETTINGS, seed=3)
-    assert extract(table(matrix, names(6)), target, settings=SETTINGS, seed=3).clauses == first.clauses
-    assert (
-        extract(table(matrix[order], names(6)), target[order], settings=SETTINGS, seed=3).clauses
-        == first.clauses
-    )
+    first = ranked(matrix, target, seed=3).clauses
+    assert ranked(matrix, target, seed=3).clauses == first
+    assert ranked(matrix[order], target[order], seed=3).clauses == first
 
 
 def test_distinct_rows_carry_the_counts_of_their_copies() -> None:
@@ -152,11 +154,8 @@ def test_a_rare_target_is_found() -> None:
 def test_clauses_below_the_coverage_floor_are_left_out() -> None:
     """No ranked clause fires on less than the floor's share, and a higher floor leaves fewer."""
     matrix, target = noisy(9)
-    low = extract(table(matrix, names(6)), target, settings=SETTINGS, seed=0).clauses
-    strict = RuleShapSettings(rounds=60, min_coverage=0.3)
-    high = extract(table(matrix, names(6)), target, settings=strict, seed=0).clauses
-    assert min(ranked.coverage for ranked in high) >= 0.3
-    assert min(ranked.coverage for ranked in low) < 0.3
+    assert min(one.coverage for one in ranked(matrix, target, min_coverage=0.3).clauses) >= 0.3
+    assert min(one.coverage for one in ranked(matrix, target).clauses) < 0.3
 
 
 def test_targets_that_cannot_be_learned_give_a_reason() -> None:
