@@ -109,8 +109,7 @@ def test_a_directory_that_is_no_model_is_said_to_be_none(
 ) -> None:
     """Exit 3, and no run."""
     before = set(runs.glob("*.mecharule"))
-    done = commands.main("run", "arithmetic", "-m", str(tmp_path), last)
-    _refused(done, 3, str(tmp_path), "config.json")
+    _refused(commands.main("run", "arithmetic", "-m", str(tmp_path), last), 3, str(tmp_path), "config.json")
     assert set(runs.glob("*.mecharule")) == before
 
 

@@ -72,16 +72,14 @@ def test_what_was_decided_stands_whatever_the_threshold(copied_run: Path, ask: A
     before = _verdicts(ask("decide", claims=first["claim"]))
     again = _entered(ask, unit, "op == '-'", threshold=0.5)
     assert again["claim"] == first["claim"]
-    after = _verdicts(ask("decide", claims=again["claim"]))
-    assert after == before
+    assert _verdicts(ask("decide", claims=again["claim"])) == before
 
 
 def test_claims_that_are_decided_together_share_the_error(copied_run: Path, ask: Ask, unit: str) -> None:
     """Of one unit alone; a price is said first."""
     ids = [str(_entered(ask, unit, text)["claim"]) for text in ("a > 50", "b > 50")]
     assert "price" in ask("decide", claims=",".join(ids), estimate=True).as_json
-    told = ask("decide", claims=",".join(ids))
-    assert len(_verdicts(told)) == 2
+    assert len(_verdicts(ask("decide", claims=",".join(ids)))) == 2
     with opened(copied_run, read_only=True) as run:
         other = str(run.findings.units()[1].neuron)
     third = str(_entered(ask, other, "a > 50")["claim"])

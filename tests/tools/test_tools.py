@@ -147,8 +147,7 @@ def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest
     assert price["example_forwards"] > 0
     assert len(tool("show", table="certificates").data["rows"]) == before
     done = tool("ablate", run="last", units=units)
-    again = tool("ablate", run="last", units=units)
-    assert again.certificate == done.certificate
+    assert tool("ablate", run="last", units=units).certificate == done.certificate
     assert tool("ablate", run="last", units=units, estimate=True).data["price"]["example_forwards"] == 0
     with pytest.raises(errors.UsageError, match="one basis"):
         tool("ablate", run="last", units=f"{strongest},a0.h1")
@@ -284,17 +283,8 @@ def test_an_exported_folder_verifies_without_the_run(tool: Tool, commands: Comma
     """Certificates, replacement values and model name are all in the folder; a changed file or value is noticed."""
     folder = tmp_path / "export"
     written = tool("export", run="last", folder=str(folder))
-    names = {path.name for path in folder.iterdir()}
-    assert {
-        "report.html",
-        "report.svg",
-        "report.pdf",
-        "report.txt",
-        "report.json",
-        "config.json",
-        "certificates",
-        "replacement",
-    } <= names
+    names = {*(f"report.{form}" for form in ("html", "svg", "pdf", "txt", "json")), "config.json"}
+    assert {*names, "certificates", "replacement"} <= {path.name for path in folder.iterdir()}
     with pytest.raises(errors.UsageError, match="has files"):
         tool("export", run="last", folder=str(folder))
     alone = commands.main("verify", str(folder), "--json", MECHARULE_RUNS=str(tmp_path / "none"))
