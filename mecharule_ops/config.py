@@ -4,7 +4,7 @@ Defaults are the paper's (§5, "Pipeline instantiation") unless the field says o
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import (
     BaseModel,
@@ -131,13 +131,9 @@ class RunConfig(BaseModel):
     @field_validator("given", mode="before")
     @classmethod
     def _units(cls, given: object) -> tuple[str, ...]:
-        names: Any = str(given or "").split(",") if given is None or isinstance(given, str) else given
-        return tuple(map(str, sorted({Neuron.parse(str(name)) for name in names if name})))
-
-    @field_validator("regimes", "bases", mode="before")
-    @classmethod
-    def _listed(cls, each: object) -> object:
-        return each.split(",") if isinstance(each, str) else [each] if isinstance(each, int) else each
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            given = str(given or "").split(",")
+        return tuple(map(str, sorted({Neuron.parse(str(name)) for name in given if name})))
 
     @field_validator("audit")
     @classmethod

@@ -35,7 +35,7 @@ def told_apart(value: float, limit: float, outwards: int = 0) -> str:
     Of a lower bound (−1) or an upper one (1) what is printed lies no nearer than it.
     """
     for decimals in range(2, 12):
-        rounded = outwards * -_floor(-outwards * value, 10**decimals) if outwards else value
+        rounded = 0.0 + outwards * -_floor(-outwards * value, 10**decimals) if outwards else value
         shown = f"{rounded:.{decimals}f}"
         if value == limit or (float(shown) != limit and (float(shown) < limit) == (value < limit)):
             return shown

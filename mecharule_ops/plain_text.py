@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
@@ -80,17 +81,20 @@ def write_file(file: str | Path, text: str | bytes) -> Path:
     Raises `StoreError`; `UsageError` for the file of a run.
     """
     path, body = Path(file), text.encode() if isinstance(text, str) else text
-    if path.suffix == ".mecharule":
+    there = Path(os.path.realpath(path))
+    if ".mecharule" in (path.suffix, there.suffix):
         raise UsageError(f"expected a file of another kind to write, {file} is a run's; choose another name")
     with system_errors(f"to write {file}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # A pipe or a terminal.
             path.write_bytes(body)
             return path
-        there = path.resolve()
-        unfinished = there.with_name(f".{there.name}-{os.getpid()}")
+        unfinished = there.with_name(f".{os.getpid()}-{there.name[-40:]}")
         try:
             unfinished.write_bytes(body)
+            if there.exists():
+                there.open("ab").close()  # Raises where the old one may not be written.
+                shutil.copymode(there, unfinished)
             unfinished.replace(there)
         finally:
             unfinished.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """The counts that a search outcome is made of, and what follows from them: recall, union coverage, Jaccard, dominance.
 
-Source: the paper, §5, E0, E2, and its appendix on overtopping. Dom^(m)(A) = max over tested B ⊆ A with |B| ≤ m of
-Ê(B) / Ê(A). Counts stay counts; a share is computed where it is read.
+Source: the paper, §5, E0, E2, and its appendix on overtopping. Dom^(1)(A) = max over units tested alone
+in A of Ê / Ê(A). Counts stay counts; a share is computed where it is read.
 """
 
 import math
@@ -222,7 +222,7 @@ def jaccard(first: Collection[types.Neuron], second: Collection[types.Neuron]) -
 
 
 class Dominance(NamedTuple):
-    """Of an opened group: Dom(1) is `single` over the group's own strength."""
+    """Of an opened group: Dom^(1) is `single` over the group's own strength."""
 
     group: nodes.Node
     single: float

@@ -90,9 +90,9 @@ def learn_gates(run: live_run.Run, asked: GatesAsked, tell: Tell = lambda line: 
         certificates=tuple(opening.keep(run, one).id for one in certificates(found, rows)),
         hypothesis=entry,
     )
-    kept = _kept(run, made)
-    ledger.decide(entry, lambda prediction: outcome)  # Last, so that no cut leaves a verdict without gates.
-    return kept
+    with run.store.together():
+        ledger.decide(entry, lambda prediction: outcome)
+        return _kept(run, made)
 
 
 def _controls(
@@ -124,10 +124,8 @@ def _prediction(run: live_run.Run, gates: tuple[Gate, ...]) -> Prediction:
 
 
 def stored(run: live_run.Run) -> tuple[LearnedGates, ...]:
-    """All gates that the run holds, in order; not what a kill left without its verdict, which is learned anew."""
-    every = [decode(LearnedGates, row) for row in run.store.find(keys.GATES) or ()]
-    entries = {entry.id: entry.outcome for entry in Ledger(run.store).entries()}
-    return tuple(one for one in every if not one.hypothesis or entries[one.hypothesis] is not None)
+    """All gates that the run holds, in order."""
+    return tuple(decode(LearnedGates, row) for row in run.store.find(keys.GATES) or ())
 
 
 def _kept(run: live_run.Run, made: LearnedGates) -> LearnedGates:

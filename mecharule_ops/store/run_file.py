@@ -204,12 +204,18 @@ def connect_existing(path: Path, *, read_only: bool, whole: bool = True) -> sqli
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    location = f"file:{quote(str(path.absolute()))}?mode={mode}"
-    log = path.with_name(f"{path.name}-wal")
-    if mode == "ro" and not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size):
-        location += "&immutable=1"  # SQLite writes beside a file to read it, even one that nobody changes.
     with store_errors(path):
-        return sqlite3.connect(location, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
+        return sqlite3.connect(
+            location(path, mode), uri=True, isolation_level=None, check_same_thread=False, timeout=5.0
+        )
+
+
+def location(path: Path, mode: str) -> str:
+    """What SQLite opens. It writes beside a file to read it, but for one on a disk for reading that nobody has open."""
+    there = Path(os.path.realpath(path))
+    fixed = there.exists() and os.statvfs(there).f_flag & os.ST_RDONLY and mode == "ro"
+    alone = fixed and not there.with_name(f"{there.name}-wal").exists()
+    return f"file:{quote(str(there))}?mode={mode}{'&immutable=1' * bool(alone)}"
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

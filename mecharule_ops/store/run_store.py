@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar, cast
-from urllib.parse import quote
 
 import numpy as np
 from jaxtyping import Int
@@ -23,7 +22,14 @@ from mecharule_ops.codec import canonical_json
 from mecharule_ops.errors import ClaimNotSupported, StoreError, system_errors
 from mecharule_ops.events import Event
 from mecharule_ops.store import keys, outcome_blocks, run_log
-from mecharule_ops.store.run_file import RunLock, check_there, connect_existing, connect_new, store_errors
+from mecharule_ops.store.run_file import (
+    RunLock,
+    check_there,
+    connect_existing,
+    connect_new,
+    location,
+    store_errors,
+)
 
 T = TypeVar("T")
 _SINGLE = "array"
@@ -37,6 +43,7 @@ class RunStore(run_log.RunLog):
     ) -> None:
         super().__init__(path, connection)
         self._lock = lock
+        self._inside = False
         self._clock = clock
         self._outcomes = outcome_blocks.OutcomeTable(connection)
 
@@ -159,9 +166,7 @@ class RunStore(run_log.RunLog):
         This run must hold no outcome yet; all is copied or nothing.
         """
         with self._guard, store_errors(self.path):
-            self._connection.execute(
-                "ATTACH DATABASE ? AS earlier", (f"file:{quote(str(earlier.path))}?mode=ro",)
-            )
+            self._connection.execute("ATTACH DATABASE ? AS earlier", (location(earlier.path, "ro"),))
         try:
             with self._transaction():
                 for table in ("context", "example_set", "outcome"):
@@ -230,8 +235,21 @@ class RunStore(run_log.RunLog):
         return certificate
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is stored inside is stored together, or none of it."""
+        with self._guard, self._transaction():
+            self._inside = True
+            try:
+                yield
+            finally:
+                self._inside = False
+
+    @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._guard, store_errors(self.path):
+            if self._inside:
+                yield
+                return
             if self._connection.in_transaction:  # Left by an interrupt before the block below was entered.
                 self._connection.execute("ROLLBACK")
             try:

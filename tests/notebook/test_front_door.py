@@ -156,7 +156,7 @@ def test_a_call_analyses_a_table_on_a_loaded_model(tmp_path: Path, monkeypatch: 
         ({"model": "arith-tiny", "bases": ("mlp",)}, "bases"),
         ({"model": "arith-tiny", "table": [{"a": 1}]}, "file"),
         ({"model": "arith-tiny", "task": "none"}, "expected a task"),
-        ({"model": "arith-tiny", "layer": 9, "bases": "mlp_out", "regimes": 1}, "expected one of 2 layers"),
+        ({"model": "arith-tiny", "layer": 9, "bases": "mlp_out"}, "expected one of 2 layers"),
         ({"model": "arith-tiny", "given": pandas.Series(["m9.37"])}, "expected given units of 2 layers"),
     ],
 )

@@ -6,6 +6,7 @@ import os
 import random
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -237,13 +238,17 @@ def test_a_run_that_is_taken_away_from_its_writer_is_no_longer_written(store: Ru
 
 
 def test_a_run_in_a_folder_for_reading_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing is written beside it, as SQLite does elsewhere."""
+    """And nothing is written beside it, as SQLite does elsewhere; where it was left open its log is read."""
     _filled(path := tmp_path / "a.mecharule")
     path.with_name(f"{path.name}.lock").unlink()
-    monkeypatch.setattr(os, "access", lambda *asked: False)
+    monkeypatch.setattr(os, "statvfs", lambda asked: SimpleNamespace(f_flag=os.ST_RDONLY))
     with RunStore.open(path, read_only=True) as store:
         assert len(list(store.events())) == 150
         assert [*tmp_path.iterdir()] == [path]
+    with RunStore.open(path) as writer:
+        writer.append([events.Notice(text="in the log")])
+        with RunStore.open(path, read_only=True) as store:
+            assert len(list(store.events())) == 151
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,6 +260,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(StoreError, match="to write"):
         plain_text.write_file(page, "new")
     assert [(page.read_text(), *tmp_path.iterdir())] == [("old", page)]
+    monkeypatch.undo()
+    page.chmod(0o600)
+    link, run = tmp_path / "link.html", tmp_path / "a.mecharule"
+    link.symlink_to(run)
+    with pytest.raises(UsageError, match="is a run's"):
+        plain_text.write_file(link, "new")
+    assert (plain_text.write_file(page, "new").read_text(), page.stat().st_mode & 0o777) == ("new", 0o600)
 
 
 def _filled(path: Path) -> None:
