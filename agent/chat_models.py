@@ -282,14 +282,9 @@ def _served(path: Path) -> tuple[str, str]:
         ) from None
     key, settings = secrets.token_hex(), xllamacpp.CommonParams()
     settings.model.path, settings.cpuparams.n_threads = str(path), os.cpu_count() or 1
-    own: dict[str, Any] = {
-        "n_ctx": CONTEXT,
-        "n_parallel": 1,
-        "warmup": False,
-        "verbosity": -1,
-        "use_jinja": True,
-    }
-    for name, value in {**own, "hostnames": ["127.0.0.1"], "port": 0, "api_keys": [key]}.items():
+    own: dict[str, Any] = {"n_ctx": CONTEXT, "n_parallel": 1, "warmup": False, "verbosity": -1}
+    own |= {"use_jinja": True, "hostnames": ["127.0.0.1"], "port": 0, "api_keys": [key]}
+    for name, value in own.items():
         setattr(settings, name, value)
     try:
         server = xllamacpp.Server(settings)
