@@ -130,11 +130,8 @@ class ModelProposer:
         if not said:
             return {"ended": ended, "input_tokens": read, "output_tokens": written}
         tried = {*state["accepted"], *(one["text"] for one in state["refused"])}
-        new = [
-            text
-            for text in dict.fromkeys(_spelt(each, data) for each in said.predicates)
-            if text not in tried
-        ]
+        spelt = dict.fromkeys(_spelt(each, data) for each in said.predicates)
+        new = [text for text in spelt if text not in tried]
         texts = [*state["accepted"], *new]
         refused: list[Any] = [asdict(one) for one in _judged((*given, *texts), data)[1] if one.text in texts]
         rounds = state["rounds"] + 1
