@@ -122,11 +122,10 @@ def _about(run: live_run.Run, findings: Findings, question: str) -> tuple[Neuron
         raise ClaimNotSupported(f"run {findings.run} found no unit, so there is nothing to investigate")
     condition = told.get("condition", "")
     if not condition and (asked := re.search(r" (?:where|when) (.+)", question)):
-        said = asked[1]
-        condition = names.condition(said) or ""
+        condition = names.condition(asked[1]) or ""
         if not condition:
             raise UsageError(
-                f"expected a condition over the run's columns, got {said.strip(' ?')!r}; nothing was tested; "
+                f"expected a condition over the run's columns, got {asked[1].strip(' ?')!r}; nothing was tested; "
                 f"columns: {', '.join(names.columns)}"
             )
     if not (named or condition):

@@ -147,8 +147,7 @@ def as_read(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 def cited_of(messages: Sequence[AnyMessage]) -> dict[str, Cited]:
     """Every fact of a conversation by its id."""
-    results = (one.artifact or () for one in messages if isinstance(one, ToolMessage))
-    facts = (fact for each in results for fact in each)
+    facts = (fact for one in messages if isinstance(one, ToolMessage) for fact in one.artifact or ())
     return {
         f"f{nth}": Cited(**{**fact, "id": f"f{nth}", "sources": tuple(fact["sources"])})
         for nth, fact in enumerate(facts, 1)

@@ -29,9 +29,8 @@ def demo(show: Show, should_stop: Callable[[], bool] = lambda: False) -> ToolRes
     answer = chat.ask(run, QUESTION, consent.Listener(tell=tell), llm="none")
     verification = call("verify", {"what": "last", "run": run}, tell)
     asked = f"$ mecharule ask {run} {QUESTION!r}\n{answer.text}"
-    checked = f"$ mecharule verify last\n{verification.text}"
     return ToolResult(
         data={"report": report.data, "answer": answer.data, "verification": verification.as_json},
-        text="\n\n".join([report.text.rstrip(), asked, checked]),
+        text="\n\n".join([report.text.rstrip(), asked, f"$ mecharule verify last\n{verification.text}"]),
         exit_code=max(part.exit_code for part in (report, answer, verification)),
     )
