@@ -43,9 +43,9 @@ def explain(run: live_run.Run, given: arguments.ExplainArguments, tell: result.T
     wanted = {DRIVE: unit_facts.drive_facts, COMPARISON: unit_facts.comparison_facts}
     account_asked = [made for part, made in wanted.items() if part in parts]
     if account_asked and drive is None:
-        from mecharule_ops.run.accounting import account_forwards
+        from mecharule_ops.run import accounting
 
-        price += account_forwards(run, regime)
+        price += accounting.account_forwards(run, regime)
     if CHAIN in parts:
         held = None if given.hold is None else _asked.units_of(run, given.hold)
         if held and unit in held:
@@ -66,10 +66,8 @@ def explain(run: live_run.Run, given: arguments.ExplainArguments, tell: result.T
     yield price
     facts: list[fact.Fact] = []
     if account_asked and drive is None:
-        from mecharule_ops.run.accounting import kept_accounts, observe_further
-
-        observe_further(run)
-        (drive,) = kept_accounts(run, [unit], regime, lambda event: run.store.append([event]))
+        accounting.observe_further(run)
+        (drive,) = accounting.kept_accounts(run, [unit], regime, lambda event: run.store.append([event]))
     for made in account_asked:
         assert drive is not None
         facts += made(drive, run.id)
