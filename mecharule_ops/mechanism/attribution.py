@@ -145,15 +145,13 @@ def _metric_and_units(
     hf: PreTrainedModel, sites: Sequence[Site], rows: _Rows, embeddings: Tensor, prefix: SharedPrefix
 ) -> tuple[Tensor, list[Tensor]]:
     """M of each row [row], and the tensor at each site [row, position, coordinate], in one forward."""
-    answering = rows.weight.any(dim=0).nonzero()
-    keep = rows.weight.shape[1] - int(answering[0])
+    keep = rows.weight.shape[1] - int(rows.weight.any(dim=0).nonzero()[0])
     seen: dict[int, Tensor] = {}
     with ExitStack() as stack:
         for index, (module, in_input) in enumerate(sites):
             stack.callback(hooked(module, in_input, partial(seen.__setitem__, index)).remove)
         stack.enter_context(given.fed_at(rows.offsets))
-        cache = prefix.cache(len(embeddings))
-        known = {"past_key_values": cache, "use_cache": True}
+        known = {"past_key_values": prefix.cache(len(embeddings)), "use_cache": True}
         logits = hf(inputs_embeds=embeddings, logits_to_keep=keep, **known).logits
     wanted = logits.gather(2, rows.target[:, -keep:, None])[:, :, 0]
     beside = logits.mean(dim=2)

@@ -36,8 +36,7 @@ class Leads:
     @classmethod
     def empty(cls, completions: list[tuple[int, ...]], competitors: int) -> "Leads":
         """No position in reach yet."""
-        longest = max(map(len, completions), default=0)
-        generated = np.full((len(completions), longest), -1)
+        generated = np.full((len(completions), max(map(len, completions), default=0)), -1)
         for row, tokens in enumerate(completions):
             generated[row, : len(tokens)] = tokens
         shape = (*generated.shape, competitors)

@@ -177,8 +177,7 @@ class Breaks:
 def breaks(changes: Sequence[FirstChange], listed: int = 8) -> Breaks:
     """Counts over flipped records, the `listed` most frequent token changes."""
     places = Counter(change.place for change in changes)
-    tokens = Counter(changes)
-    ordered = sorted(tokens.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(Counter(changes).items(), key=lambda item: (-item[1], item[0]))
     return Breaks(
         flips=len(changes),
         places=tuple(

@@ -227,8 +227,7 @@ def _joined(parts: Sequence[tuple[np.ndarray, ...]]) -> list[np.ndarray]:
 
 def _by_group(record: np.ndarray, flipped: np.ndarray, of: Any) -> tuple[Any, ...]:
     """`of(positions, name)` for all records, the flipped and the others, where there are any."""
-    groups = links.groups(flipped[record]).items()
-    return tuple(of(some, name) for name, some in groups if some.any())
+    return tuple(of(some, name) for name, some in links.groups(flipped[record]).items() if some.any())
 
 
 def _reading(found: HeadPositions, some: np.ndarray, group: str) -> links.HeadReading:

@@ -87,10 +87,9 @@ class ReplacementTable:
         same = (self.intervention, self.records) == (other.intervention, other.records)
         if not same or not torch.equal(self.offsets, other.offsets):
             return False
-        seen = zip(self.values, other.values, self.others.layers, strict=True)
         return all(
             bool(((mine - theirs).abs() <= ROUNDING * (of.high - of.low).amax(0) + 1e-6).all())
-            for mine, theirs, of in seen
+            for mine, theirs, of in zip(self.values, other.values, self.others.layers, strict=True)
         )
 
     def out_of_range(self, neuron: Neuron) -> tuple[int, int]:

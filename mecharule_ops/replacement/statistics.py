@@ -106,8 +106,7 @@ def first_slot_means(
 ) -> tuple[Float[Tensor, " channel *head_dim"], ...]:
     """Mean over prompts of every unit at the first prompt token, by layer; that token depends on nothing else."""
     firsts = [Span(prefix=(), fed=(prompt[0],), offset=0) for prompt in prompts]
-    observed = observe_values(subject, firsts, [basis])
-    return tuple(layer.mean[0] for layer in observed[basis].layers)
+    return tuple(layer.mean[0] for layer in observe_values(subject, firsts, [basis])[basis].layers)
 
 
 def _offsets(span: Span) -> range:
