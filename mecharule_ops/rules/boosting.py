@@ -79,8 +79,7 @@ def shap_values(
     Source: Lundberg et al. (2020).
     """
     data = xgb.DMatrix(features.astype(np.float32), nthread=1)
-    contributions = booster.predict(data, pred_contribs=True)
-    return contributions[:, :-1].astype(np.float64)
+    return booster.predict(data, pred_contribs=True)[:, :-1].astype(np.float64)
 
 
 def path_prefixes(booster: xgb.Booster) -> set[Literals]:
@@ -99,5 +98,4 @@ def _collect(node: dict[str, Any], path: frozenset[int], found: set[Literals]) -
     assert 0 < node["split_condition"] <= 1, "predicates are 0 or 1"
     predicate = int(node["split"].removeprefix("f"))
     for child in node["children"]:
-        literal = 2 * predicate + (child["nodeid"] == node["no"])
-        _collect(child, path | {literal}, found)
+        _collect(child, path | {2 * predicate + (child["nodeid"] == node["no"])}, found)

@@ -40,10 +40,9 @@ def rule_in_words(rule: Rule, task: Task) -> str:
     plain, speaker = simplified(rule, task.domain), Speaker(task.wording, task.domain.ranges)
     if isinstance(plain, bool):
         return EVERYWHERE if plain else NOWHERE
-    clauses = sorted(plain.clauses, key=lambda clause: len(clause.conditions))
     said = (
         clause_phrases([(one.predicate, one.value) for one in clause.conditions], speaker)
-        for clause in clauses
+        for clause in sorted(plain.clauses, key=lambda clause: len(clause.conditions))
     )
     return CLAUSE.join(" and ".join(phrase.text for phrase in phrases) for phrases in said)
 

@@ -176,8 +176,7 @@ def value_sets(table: PredicateColumns, target: Bool[np.ndarray, " record"]) -> 
             continue
         columns = table.matrix[:, [place for _, place in values]]
         counts, hits = columns.sum(axis=0), columns[target].sum(axis=0)
-        rates = (hits + target.mean()) / (counts + 1)
-        order = np.argsort(-rates, kind="stable")
+        order = np.argsort(-(hits + target.mean()) / (counts + 1), kind="stable")
         for size in range(2, min(LONGEST, len(order) - 1) + 1):
             for chosen in (order[:size], order[-size:]):
                 members = sorted(values[index] for index in chosen.tolist())
