@@ -98,9 +98,8 @@ class Arithmetic(base.Task):
         if op not in self.operators or not all(self._first(op) <= operand <= self.high for operand in (a, b)):
             allowed = f"{' '.join(self.operators)} on {self.low}..{self.high}, no division with 0"
             raise UsageError(f"expected {allowed}, got {a} {op} {b}")
-        place = OPERATORS.index(op)
         return Example(
-            id=(place * OPERAND_LIMIT + a) * OPERAND_LIMIT + b,
+            id=(OPERATORS.index(op) * OPERAND_LIMIT + a) * OPERAND_LIMIT + b,
             prompt=self.prefix + self._question(op, a, b),
             fields={"op": op, "a": a, "b": b},
         )

@@ -109,8 +109,7 @@ def _sizes(operators: Sequence[str], high: int, largest: int) -> Iterator[str]:
     for name in ("a", "b", "min(a, b)", "max(a, b)", "abs(a - b)"):
         yield from (f"{name} >= {cut}" for cut in sorted(_round_numbers(high)))
     yield from (f"expected >= {cut}" for cut in sorted({0, *_round_numbers(largest)}))
-    bounds = [0, *(10**place for place in range(1, len(str(largest)) + 1))]
-    for least, above in pairwise(bounds):
+    for least, above in pairwise([0, *(10**place for place in range(1, len(str(largest)) + 1))]):
         yield f"{least} <= expected < {above}"
         if "-" in operators:
             yield f"{-above} < expected <= {-least}" if least else f"{-above} < expected < 0"

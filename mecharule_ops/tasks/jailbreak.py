@@ -205,10 +205,9 @@ def scrambled(text: str, probability: float, generator: np.random.Generator) -> 
 
 def capitals(text: str, probability: float, generator: np.random.Generator) -> str:
     """The text with letters whose case was changed; a letter whose other case is longer stays."""
-    drawn = zip(text, generator.random(len(text)) < probability, strict=True)
     return "".join(
         char.swapcase() if changes and char.isalpha() and len(char.swapcase()) == 1 else char
-        for char, changes in drawn
+        for char, changes in zip(text, generator.random(len(text)) < probability, strict=True)
     )
 
 

@@ -102,10 +102,9 @@ def rehearse(task: TextTask) -> None:
 
     Predicates are written from all items and evaluated on `REHEARSED`. Cost: no model call. Raises what these raise.
     """
-    examples = task.examples(sys.maxsize, np.random.default_rng(0))
     records = [
         BehaviourRecord(example=each, tokens=(), completion="", parsed=task.parse(each, ""), label=False)
-        for each in examples
+        for each in task.examples(sys.maxsize, np.random.default_rng(0))
     ]
     canonical_json([encode(record) for record in records])
     columns = {name: column[:REHEARSED] for name, column in task.columns(records).items()}

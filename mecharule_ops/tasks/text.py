@@ -45,9 +45,8 @@ def text_predicates(columns: Mapping[str, Sequence[Value]]) -> tuple[str, ...]:
     """Distinct predicate texts over an item's columns; a text of few values, as `is_free` tells, is a category."""
     free = [name for name, values in columns.items() if is_free(values)]
     arrays = {name: np.array(values) for name, values in columns.items() if name not in free}
-    every = np.arange(len(next(iter(columns.values()), ())))
     families = (
-        column_predicates(arrays, every),
+        column_predicates(arrays, np.arange(len(next(iter(columns.values()), ())))),
         *(_of_text(name, [str(value) for value in columns[name]]) for name in free),
         *(_of_pair(left, right) for left, right in permutations(free, 2)),
     )
