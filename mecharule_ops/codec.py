@@ -70,8 +70,7 @@ def decode(cls: type[T], data: object) -> T:
     missing = [name for name, _, _, required in plan if required and name not in data]
     if unknown or missing:
         raise UsageError(f"{cls.__name__}: unknown fields {sorted(unknown)}, missing fields {missing}")
-    values = {name: _at(cls, name, read, data[name]) for name, _, read, _ in plan if name in data}
-    return cls(**values)
+    return cls(**{name: _at(cls, name, read, data[name]) for name, _, read, _ in plan if name in data})
 
 
 def _at(owner: type, name: str, convert: _Convert, value: Any) -> Any:

@@ -150,14 +150,13 @@ def compact_slices(
     paired = pair_by_length(
         points[chosen[0]], points[chosen[1]], lengths[chosen[0]], lengths[chosen[1]], max_pairs
     )
-    pairs = np.stack([chosen[0][paired[:, 0]], chosen[1][paired[:, 1]]], axis=1)
     return CompactSlices(
         regime=regime,
         condition=condition,
         rule=None if fires is None or condition is E1Condition.SPECTRAL_SPLIT else rule,
         associated=train[chosen[0]],
         unrelated=train[chosen[1]],
-        pairs=train[pairs],
+        pairs=train[np.stack([chosen[0][paired[:, 0]], chosen[1][paired[:, 1]]], axis=1)],
         status=_status(len(chosen[0]), len(chosen[1]), required, size),
         size=size,
         required=required,

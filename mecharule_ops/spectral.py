@@ -34,8 +34,7 @@ def project(
         return np.zeros((len(data), rank))
     from sklearn.decomposition import PCA
 
-    fitted = PCA(n_components=rank, svd_solver="covariance_eigh")
-    points = fitted.fit_transform(data)
+    points = PCA(n_components=rank, svd_solver="covariance_eigh").fit_transform(data)
     return points / np.sqrt(np.mean(np.sum(points**2, axis=1)))
 
 

@@ -345,6 +345,5 @@ def half_of_the_weight(strengths: Float[np.ndarray, " unit"]) -> int:
 
     At least one and not all; half of them when nothing is predicted.
     """
-    weights = strengths + (strengths.mean() or 1.0)
-    sums = np.cumsum(weights)
+    sums = np.cumsum(strengths + (strengths.mean() or 1.0))
     return min(int(np.searchsorted(sums, sums[-1] / 2)) + 1, len(strengths) - 1)

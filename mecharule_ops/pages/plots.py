@@ -142,8 +142,7 @@ def _beside_random(axes: Axes, unit: Unit, alpha: float) -> None:
     held_out, evidence = unit.search.held_out, unit.evidence
     assert held_out is not None, "it would not be shown"
     assert evidence is not None, "it would not be shown"
-    rates = Counter(held_out.random)
-    for flips, many in rates.items():
+    for flips, many in Counter(held_out.random).items():
         # Units of one rate lie above one another.
         spread = np.linspace(0, 1, 25)[: min(many, 25)]
         axes.plot(np.full(len(spread), flips / held_out.records), spread, "o", color=GREY, markersize=2)

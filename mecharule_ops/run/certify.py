@@ -221,10 +221,9 @@ def certify_pairs(
     """
     intervention = run.intervention(unit.basis)
     groups = [(unit,), *((other,) for other in others), *((unit, other) for other in others)]
-    made = ablation_rows(run, intervention, groups, placed)
     rows = tuple(
         replace(row, unit="+".join(map(str, group)))
-        for group, some in zip(groups, made, strict=True)
+        for group, some in zip(groups, ablation_rows(run, intervention, groups, placed), strict=True)
         for row in some
     )
     found = pairs_in(rows, str(unit), run.config.alpha)

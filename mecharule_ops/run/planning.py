@@ -139,13 +139,12 @@ def audit_tests(config: RunConfig, units: int, pruned: int) -> int:
 def audit_settings(config: RunConfig, plan: SearchPlan, units: int, pruned: int) -> AuditSettings:
     """What the money of its exact tests buys an audit: exact tests of everyone, which are a count, or a bound."""
     tests = audit_tests(config, units, pruned)
-    slip = OVERLOOKED if plan.predictions and tests < pruned else 0.0
     settings = AuditSettings(
         n_associated=plan.settings.n_associated,
         n_unrelated=plan.settings.n_unrelated,
         confidence=0.95 if tests < pruned else 1.0,
         tau=config.tau,
-        slip=slip,
+        slip=OVERLOOKED if plan.predictions and tests < pruned else 0.0,
     )
     return replace(settings, budget=min(pruned, settings.draws_for(tests)))
 
