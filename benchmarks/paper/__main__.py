@@ -72,10 +72,11 @@ APART = (
 AT_SCALE = (
     "The paper's task on 0.5 and 1.5 B",
     SCALE_COLUMNS,
-    "`+ − × ÷` of 0–299, four-shot; 0.5 B unless said. Localized: not ruled out; one flip of 16 can do. Recall: 95 % "
-    "sure by units drawn, or counted; cost: forwards, the draw's left out, of every unit's alone. Any anchored: flips "
-    "outside the slices. Rules: anchored units of MCC ≥ .70, flips permuted once.\n\n"
-    "[Words](method.md); what chose a rule, and the paper's own: [experiments.md](experiments.md).",
+    "`+ − × ÷` of 0–299, four-shot; 0.5 B, generated tokens replaced unless said: refusals' first stay. Localized: "
+    "not ruled out; one flip of 16 does. Recall: 95 % sure by units drawn, or counted; cost: forwards, the draw's left "
+    "out, of every unit's alone. Any anchored: flips outside the slices. Rules: anchored units of MCC ≥ .70, flips "
+    "permuted. The paper's jailbreaking, Qwen2: 120, 199.\n\n"
+    "[Words](method.md); the paper's own: [experiments.md](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}
 OWN = {"published": "paper", "scale": "paper_scale"}
@@ -127,7 +128,7 @@ def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "exp
         (folder / "tables" / f"{stem}-{title}.csv").write_text(csv_of(header, cells), encoding="utf-8")
     text = page(stem, shown, runs, [f"{stem}-{title}" for title in sorted(tables)], command)
     if kept.get("runs"):
-        text = text.replace(made_at(), f"{made_at()} Other rows: as [runs](tables/{stem}-runs.csv) says.")
+        text = text.replace(made_at(), f"{made_at()} [Other rows](tables/{stem}-runs.csv).")
     (folder / f"{stem}.md").write_text(text, encoding="utf-8")
 
 
@@ -136,11 +137,8 @@ def _kept(folder: Path, stem: str, now: Runs) -> dict[str, Rows]:
     tables: dict[str, Rows] = {}
     for file in (folder / "tables").glob(f"{stem}-*.csv"):
         with file.open(encoding="utf-8", newline="") as text:
-            tables[file.stem.removeprefix(f"{stem}-")] = [
-                row
-                for row in csv.DictReader(text)
-                if not {row.get("condition"), *map(condition, row.values())} & {*now}
-            ]
+            rows = [row for row in csv.DictReader(text) if not {*map(condition, row.values())} & {*now}]
+        tables[file.stem.removeprefix(f"{stem}-")] = rows
     return tables
 
 

@@ -41,7 +41,8 @@ condition is left out."""
 LARGER = "qwen2.5-coder-1.5b-instruct.gguf"
 """The model of three conditions, in the folder where the command is given; without it these are left out."""
 _CHAT = "<|im_start|>user\n{request}<|im_end|>\n<|im_start|>assistant\n"
-_BEST_OF_2 = {"task_settings": {"requests": REQUESTS, "attempts": 2, "max_new_tokens": 16, "template": _CHAT}}
+_BEST_OF_2 = {"requests": REQUESTS, "attempts": 2, "max_new_tokens": 16, "template": _CHAT}
+_JAILBREAKING = {**_GUIDED_HEADS, "task": "jailbreak", "task_settings": _BEST_OF_2}
 SCALE: Mapping[str, Mapping[str, object]] = {
     "attn_head, mean-positional": _EACH_HEAD,
     "mlp_out, mean-positional": _AUDITED,
@@ -54,7 +55,8 @@ SCALE: Mapping[str, Mapping[str, object]] = {
         "bases": (Basis.ATTN_HEAD,),
         "phase": "whole",
     },
-    "attn_head, jailbreaking": {**_GUIDED_HEADS, "task": "jailbreak", **_BEST_OF_2},
+    "attn_head, jailbreaking": _JAILBREAKING,
+    "attn_head, jailbreaking, last prompt token": {**_JAILBREAKING, "phase": "last-prompt"},
     "1.5 B, attn_head, mean-positional": {**_EACH_HEAD, "model": LARGER},
     "1.5 B, mlp_out, mean-positional": {**_AUDITED, "model": LARGER},
     "1.5 B, mlp_out, slot0": {**_AUDITED, "baseline": Baseline.SLOT0, "model": LARGER},

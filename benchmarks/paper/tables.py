@@ -301,7 +301,7 @@ def scale(runs: Runs, kept: Mapping[str, Rows] = NOTHING) -> Shown:
 
 def condition(search: str) -> str:
     """Of a search's name, which ends in its direction."""
-    return search.rpartition(", ")[0]
+    return search.removesuffix(", 1→0").removesuffix(", 0→1")
 
 
 def recall(search: SearchOutcome, tier: float) -> dict[str, float]:

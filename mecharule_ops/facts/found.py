@@ -196,6 +196,6 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
         where = f"{len(reach)} of {len(layers)}"
         yield fact.said(f"advice.layer{'' if seen else '.pruned'}", where=where, s=outcome)
     elif layers:
-        yield fact.said("advice.no_layer", s=outcome)
+        yield fact.said(f"advice.no_layer.{outcome.intervention.phase.value}", s=outcome, f=findings)
     if left := [other.value for other in bases.ROWS if other not in {outcome.intervention.basis, *searched}]:
         yield fact.said("advice.basis", f=findings, bases=",".join(left))

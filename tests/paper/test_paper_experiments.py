@@ -188,11 +188,11 @@ def test_the_published_page_has_each_count_beside_chance(tmp_path: Path) -> None
 def test_the_page_of_scale_has_a_row_a_search_and_overlap_beside_chance(tmp_path: Path) -> None:
     """By hand: 4 localized, all shared, 3 of 4 at τ found; where not every unit was asked no chance is told. What
     is run again alone keeps the rows of the others."""
-    runs = {label: [run(rules=good(1))] for label in [*plans.SCALE][1:3]}
+    runs = {label: [run(rules=good(1))] for label in [*plans.SCALE][2:4]}
     write(tmp_path, {"scale": runs}, "a command", "paper_scale")
     page = (tmp_path / "paper_scale.md").read_text(encoding="utf-8")
     assert page.count("| 4; 3; 2 | 75 % (1); 38.5 % |") == page.count("| 2; 0 |") == 2
-    assert "Not run: attn_head, mean-positional; mlp_out, slot0, CHA; attn_head, HANS, whole prompt; " in page
+    assert "Not run: attn_head, mean-positional; mlp_out, mean-positional; attn_head, HANS," in page
     assert ",4,4,\n" in (tmp_path / "tables" / "paper_scale-shared.csv").read_text()
     assert len((tmp_path / "tables" / "paper_scale-units.csv").read_text().splitlines()) == 1 + 2 * 4
     files = [*(tmp_path / "tables").glob("paper_scale-[!r]*"), tmp_path / "tables" / "paper_scale-recall.csv"]
