@@ -72,11 +72,10 @@ APART = (
 AT_SCALE = (
     "The paper's task on 0.5 and 1.5 B",
     SCALE_COLUMNS,
-    "`+ − × ÷` of 0–299, four-shot; 0.5 B, generated tokens replaced unless said: refusals' first stay. Localized: "
-    "not ruled out; one flip of 16 does. Recall: 95 % sure by units drawn, or counted; cost: forwards, the draw's left "
-    "out, of every unit's alone. Any anchored: flips outside the slices. Rules: anchored units of MCC ≥ .70, flips "
-    "permuted. The paper's jailbreaking, Qwen2: 120, 199.\n\n"
-    "[Words](method.md); the paper's own: [experiments.md](experiments.md).",
+    "Unless said: 0.5 B, `+ − × ÷` of 0–299, four-shot, ablated at generated tokens; the first stays. Localized (not "
+    "ruled out): one flip of 16 suffices. Recall: 95 % sure by units drawn, or counted; cost: forwards but the draw's, "
+    "of every unit's. Any anchored: flips outside the slices. Rules: anchored, of MCC ≥ .70, flips permuted. The paper,"
+    " jailbreaking Qwen2, localized 120 and 199.\n\n[Words](method.md); [the paper's own](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}
 OWN = {"published": "paper", "scale": "paper_scale"}
@@ -127,8 +126,6 @@ def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "exp
         cells = [[printed(row.get(name)) for name in header] for row in rows]
         (folder / "tables" / f"{stem}-{title}.csv").write_text(csv_of(header, cells), encoding="utf-8")
     text = page(stem, shown, runs, [f"{stem}-{title}" for title in sorted(tables)], command)
-    if kept.get("runs"):
-        text = text.replace(made_at(), f"{made_at()} [Other rows](tables/{stem}-runs.csv).")
     (folder / f"{stem}.md").write_text(text, encoding="utf-8")
 
 

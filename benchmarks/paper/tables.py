@@ -290,12 +290,14 @@ def scale(runs: Runs, kept: Mapping[str, Rows] = NOTHING) -> Shown:
     tiers = [*kept.get("recall", ())]
     tiers += [{"search": label, **recall(one, tier)} for label, (_, one) in found.items() for tier in TIERS]
     at = {row["search"]: row[SCALE_COLUMNS[1]].split("; ")[1] != "0" for row in rows}
-    none = "; ".join(search for search, named in at.items() if not named)
+    missed = {row["search"]: row[SCALE_COLUMNS[2]].split(")")[0].split("(")[1] for row in rows}
+    none = "; ".join(f"{search} ({missed[search]})" for search, named in at.items() if not named)
     not_run = "; ".join(label for label in SCALE if label not in map(condition, at))
     return Shown(
         tables={"units": units, "shared": shared, "recall": tiers, "searches": rows},
         lines=[tuple(row.values()) for row in rows if at[row["search"]]],
-        says=f"No unit is named at τ in: {none}.{f' Not run: {not_run}.' if not_run else ''}",
+        says=f"Of this commit: {'; '.join(runs)}; [others](tables/paper_scale-runs.csv). No unit is named at τ "
+        f"(missed, at most) in: {none}.{f' Not run: {not_run}.' if not_run else ''}",
     )
 
 

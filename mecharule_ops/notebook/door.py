@@ -67,7 +67,7 @@ def analyse(
         file = str(table_file(table, runs_directory() / TABLES))
         settings["task_settings"] = {**settings.get("task_settings", {}), "file": file}
     named = model if isinstance(model, str | Path) else _name_of(model)
-    of = [bases] if isinstance(bases, str) else bases
+    of = (bases,) if isinstance(bases, str) else tuple(bases)
     config = make_config(task=findable(str(task)), model=str(named), bases=of, **settings)
     task_of(config).describe()
     subject = None if isinstance(model, str | Path) else _subject(config.model, model, tokenizer)

@@ -281,7 +281,7 @@ QUIET = {"whole_layers": (counts.WholeLayer(layer=3, estimate=estimate(5, 5)),)}
         ({"singletons_tested": 17_280}, "directions that are no single unit."),
         ({"whole_layers": ()}, "--basis attn_head,mlp_hidden`"),
         ({"unrelated_n": 11}, "14 examples a slice are needed before anything can be pruned, 11 exist"),
-        (QUIET, "No layer as a whole reaches τ in 1→0: mlp_out carries little"),
+        (QUIET, "No layer's mlp_out units reach τ in 1→0 together"),
         (QUIET, "`mecharule run --from 0c1f --phase last-prompt`"),
     ],
 )
