@@ -85,7 +85,8 @@ class WorkingApp(App[Any]):
             try:
                 found = job()
             except Exception as error:
-                self.call_from_thread(self.tell, str(error) or repr(error))
+                named = isinstance(error, errors.MechaRuleError)
+                self.call_from_thread(self.tell, str(error) if named else repr(error))
             else:
                 self.call_from_thread(hand, found)
 

@@ -29,11 +29,8 @@ def export(given: ExportOptions, tell: registry.Tell) -> registry.ToolResult:
         folder = Path(given.folder or f"{run.id}-export")
         bundles.make_empty(folder)
         tell(f"writing {len(certificates)} certificates, reports and replacement values to {folder}")
-        with (
-            errors.system_errors(f"to write {folder}"),
-            TemporaryDirectory(dir=folder, prefix=".") as unfinished,
-        ):
-            made = Path(unfinished)
+        with errors.system_errors(f"to write {folder}"), TemporaryDirectory(dir=folder, prefix=".") as new:
+            made = Path(new)
             bundles.write_bundle(made / verify.CERTIFICATES, certificates)
             _write_reports(made, findings, run)
             tables = _write_tables(made / verify.TABLES, run, certificates)

@@ -13,7 +13,7 @@ from mecharule_ops.facts.flips import stronger_slice
 from mecharule_ops.facts.shown_units import NOT_SHOWN, evidence_words, rank_words, reached_words, unshowable
 from mecharule_ops.findings.records import Findings, SearchOutcome, Unit
 from mecharule_ops.loading.model_names import BUNDLED
-from mecharule_ops.types import Basis
+from mecharule_ops.types import Basis, Phase
 
 
 def opening(findings: Findings) -> tuple[str, ...]:
@@ -196,6 +196,8 @@ def _about_place(findings: Findings, outcome: SearchOutcome, searched: Collectio
         where = f"{len(reach)} of {len(layers)}"
         yield fact.said(f"advice.layer{'' if seen else '.pruned'}", where=where, s=outcome)
     elif layers:
-        yield fact.said(f"advice.no_layer.{outcome.intervention.phase.value}", s=outcome, f=findings)
+        yield fact.said("advice.no_layer", s=outcome)
+        if outcome.intervention.phase is Phase.DECODE:
+            yield fact.said("advice.phase", f=findings)
     if left := [other.value for other in bases.ROWS if other not in {outcome.intervention.basis, *searched}]:
         yield fact.said("advice.basis", f=findings, bases=",".join(left))
