@@ -15,14 +15,13 @@ from mecharule_ops.plain_text import plain, tied
 WIDTH = max(40, shutil.get_terminal_size().columns)
 """Columns of the terminal in which the program began, 80 where it has none; `COLUMNS` says otherwise."""
 _GAP = "  "
-_SHORTEST_COLUMN = 6
 _COMMAND = re.compile("`mecharule [^`]*`")
 _LONGEST_WORD = 14
 """A longer word, such as an unbroken rule, may be broken."""
 
 
 def text_of(title: str, sections: Iterable[Section], width: int) -> str:
-    """Plain text of at most `width` columns (an even narrower table keeps 6 columns a cell); no colour."""
+    """Plain text of at most `width` columns; no colour."""
     lines = [plain(title), "=" * min(width, len(title))]
     for section in sections:
         lines += ["", plain(section.title), "-" * min(width, len(section.title))]
@@ -88,37 +87,39 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
 
 
 def _table_lines(table: Table, width: int) -> Iterator[str]:
-    rows = [tuple(map(plain, row)) for row in (table.header, *table.rows)]
-    widths = _widths(rows, table.align, width - len(_GAP) * (len(table.header) - 1))
-    below: Sequence[Sequence[str]] = [(), *(table.notes or [()] * len(table.rows))]
-    for place, (row, notes) in enumerate(zip(rows, below, strict=True)):
+    """Rows below their header; each is a paragraph of named cells where no width has room for their words."""
+    header, *rows = [tuple(map(plain, row)) for row in (table.header, *table.rows)]
+    widths = _widths([header, *rows], table.align, width - len(_GAP) * (len(header) - 1))
+
+    def columns(row: Sequence[str]) -> Iterator[str]:
         cells = [wrapped(cell, column) or [""] for cell, column in zip(row, widths, strict=True)]
         for parts in zip_longest(*cells, fillvalue=""):
             sides = zip(parts, widths, table.align, strict=True)
             yield _GAP.join(part.rjust(w) if side == "r" else part.ljust(w) for part, w, side in sides)
-        if not place:
-            yield _GAP.join("-" * column for column in widths)
+
+    if widths:
+        yield from (*columns(header), _GAP.join("-" * column for column in widths))
+    for row, notes in zip(rows, table.notes or [()] * len(rows), strict=True):
+        named = (f"{name} {cell}" for name, cell in zip(header, row, strict=True) if cell)
+        yield from columns(row) if widths else wrapped(" · ".join(named), width, rest="    ")
         for note in notes:
             yield from wrapped(note, width, "    ", "      ")
 
 
 def _widths(rows: Sequence[Sequence[str]], align: str, room: int) -> list[int]:
-    """Column widths that add up to `room` where they can.
+    """Column widths that add up to at most `room`, each with room for its longest word or figure, or none.
 
-    The widest column of words gives way first, down to its longest word; then the widest column of any kind.
+    The widest column that can gives way first.
     """
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     words = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
-    whole = [
+    least = [
         natural if side == "r" else min(word, _LONGEST_WORD)
         for word, side, natural in zip(words, align, widths, strict=True)
     ]
+    if sum(least) > room:
+        return []
     while sum(widths) > room:
-        widest = max(
-            range(len(widths)), key=lambda at: (widths[at] > max(whole[at], _SHORTEST_COLUMN), widths[at])
-        )
-        if widths[widest] <= _SHORTEST_COLUMN:
-            break
-        widths[widest] -= 1
+        widths[max(range(len(widths)), key=lambda at: (widths[at] > least[at], widths[at]))] -= 1
     return widths

@@ -21,6 +21,7 @@ from mecharule_ops.pages import as_text, document
 from mecharule_ops.pages.content import report_page, report_sections, report_text, to_copy
 from mecharule_ops.pages.html import html_of
 from mecharule_ops.pages.rows import RuleRow, rule_rows
+from mecharule_ops.plain_text import plain
 from mecharule_ops.rules.algebra import Rule
 from mecharule_ops.types import Basis, Intervention
 from tools.scoring import ClauseRow
@@ -197,12 +198,23 @@ CELLS = st.text(st.characters(categories=["L", "Nd", "Zs"]), max_size=30)
 
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=5), st.integers(30, 100))
 def test_columns_of_any_cells_are_aligned_and_keep_the_width(rows: list[tuple[str, ...]], width: int) -> None:
-    """Under each header rule every row has blanks where the rule has."""
+    """Under each header rule every row has blanks where the rule has; without room for words every cell is said."""
     table = document.Table(header=("one", "two", "three"), rows=tuple(rows), align="lrl")
-    header, rule, *lines = as_text.block_lines(table, width)
+    header, rule, *lines = [*as_text.block_lines(table, width), ""]
     assert max(map(len, (header, rule, *lines))) <= width
-    gaps = [index for index, char in enumerate(rule) if char == " "]
-    assert all(row[index] == " " for row in (header, *lines) for index in gaps)
+    if rule.startswith("---"):
+        gaps = [index for index, char in enumerate(rule) if char == " "]
+        assert all(row[index] == " " for row in (header, *lines[:-1]) for index in gaps)
+    else:
+        said = "".join((header, rule, *lines)).replace(" ", "")
+        assert all("".join(plain(cell).split()) in said for row in rows for cell in row)
+
+
+def test_a_table_without_room_for_its_words_names_each_cell() -> None:
+    rows = (("m1.37", "0.33 [0.1, 0.5]"), ("m1.14", ""))
+    table = document.Table(header=("unit", "strength"), rows=rows, align="lr")
+    assert as_text.block_lines(table, 21) == ["unit m1.37 · strength", "    0.33 [0.1, 0.5]", "unit m1.14"]
+    assert as_text.block_lines(table, 22)[2] == "m1.37  0.33 [0.1, 0.5]"
 
 
 def test_hostile_rule_text_is_text_in_html(html: str) -> None:
