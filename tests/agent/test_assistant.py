@@ -202,9 +202,7 @@ def test_a_column_that_a_model_makes_bears_its_name(asking: Asking) -> None:
         box.result("column", {"name": "x", "expression": "a", "made_by": "a person"})
 
 
-def test_a_model_stops_what_was_begun_from_here_and_no_run_of_a_person(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_stops_what_was_begun_here_and_no_run_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="f26e is a person's to stop"):
         toolbox.Toolbox("b00d").result("runs", {"stop": "f26e"})
     monkeypatch.setattr("agent.toolbox.BEGUN", {"f26e"})

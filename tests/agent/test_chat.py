@@ -164,9 +164,7 @@ def test_what_ablates_waits_for_the_model_and_then_for_the_person(copied_run: Pa
     assert stands[-1].text == measured.text, "what is stored stands at once"
 
 
-def test_a_price_that_was_declined_is_told_though_the_model_fails_after_it(
-    copied_run: Path, put: Put
-) -> None:
+def test_a_declined_price_is_told_though_the_model_fails_after_it(copied_run: Path, put: Put) -> None:
     """By exit code 5, beside the offline answer that stands."""
     with opened(str(copied_run)) as run:
         first, second = (str(unit.neuron) for unit in findings_of(run).units()[:2])

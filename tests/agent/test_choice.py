@@ -88,9 +88,7 @@ def test_a_name_of_no_model_is_a_usage_error(spec: str) -> None:
 
 
 @pytest.mark.parametrize("config", ["{", {"api_key": CANARY}, {"price": [1]}, {"price": [-1, 2]}, "\x00"])
-def test_a_config_file_that_does_not_read_is_one_line_without_its_content(
-    tmp_path: Path, config: Any
-) -> None:
+def test_an_unreadable_config_file_is_one_line_without_its_content(tmp_path: Path, config: Any) -> None:
     """A key in the config file is refused, and not repeated."""
     with pytest.raises(UsageError, match="keys come from the environment only") as caught:
         choose(None, _environment(tmp_path, config))

@@ -72,8 +72,7 @@ def test_a_prediction_cannot_be_edited(store: run_store.RunStore) -> None:
     ledger = Ledger(store)
     first = ledger.register(PREDICTION)
     assert ledger.register(PREDICTION) == first
-    lowered = ledger.register(replace(PREDICTION, threshold=0.1))
-    assert lowered.id != first.id
+    assert ledger.register(replace(PREDICTION, threshold=0.1)).id != first.id
     ledger.decide(first.id, lambda prediction: _outcome(0.5))
     with pytest.raises(UsageError, match="is refuted; register a new prediction"):
         ledger.decide(first.id, lambda prediction: _outcome(0.9))

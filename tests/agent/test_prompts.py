@@ -18,5 +18,4 @@ def test_every_prompt_says_that_data_are_no_instruction_and_its_hash_is_the_file
 def test_filled_in_text_is_never_read_again(tmp_path: Path) -> None:
     """A record that holds a hole, or a backslash group, stays as it is."""
     (tmp_path / "p.md").write_text("## system\nS {{a}}\n## user\nU {{b}}\n")
-    prompt = prompts.load("p", tmp_path)
-    assert prompt.fill(a="{{b}} \\1", b="x") == ("S {{b}} \\1", "U x")
+    assert prompts.load("p", tmp_path).fill(a="{{b}} \\1", b="x") == ("S {{b}} \\1", "U x")

@@ -84,8 +84,7 @@ def test_what_a_model_proposes_is_spelt_canonically_judged_and_kept(tmp_path: Pa
     kept = store.get(PROPOSALS)
     assert "a > b" in texts
     assert "a>b" not in texts
-    refused = {one["text"] for one in kept["refused"]}
-    assert {"__import__('os')", "a > 1000"} <= refused
+    assert {"__import__('os')", "a > 1000"} <= {one["text"] for one in kept["refused"]}
     assert all(one["reason"] for one in kept["refused"])
     assert kept["ended"] == "the model had nothing new to propose"
     assert [event.ok for event in told if isinstance(event, LlmMessage)] == [True, True]
@@ -112,8 +111,7 @@ def test_compound_predicates_are_spelt_canonically_and_an_unreadable_one_is_refu
 
 def test_the_grammar_proposes_beside_it_and_a_fault_loses_nothing(tmp_path: Path, store: RunStore) -> None:
     offline = OfflineProposer().propose(_context())
-    proposer = _proposer(tmp_path, store, {"fault": "mock refused the key"})
-    assert proposer.propose(_context()) == offline
+    assert _proposer(tmp_path, store, {"fault": "mock refused the key"}).propose(_context()) == offline
     assert "refused the key" in store.get(PROPOSALS)["ended"]
 
 
@@ -161,8 +159,7 @@ def test_json_is_read_behind_what_servers_write_around_it(
     content = json.dumps(said.replace("{}", '{"predicates": ["a > 150"]}'))
     body = UNREADABLE["chat"].get_data(as_text=True).replace(json.dumps(_NOTHING), content)
     served(httpserver, "chat", Response(body, mimetype="application/json"))
-    proposer = replace(_proposer(tmp_path, store, rounds=1), model=model_of(httpserver, "chat"))
-    proposer.propose(_context())
+    replace(_proposer(tmp_path, store, rounds=1), model=model_of(httpserver, "chat")).propose(_context())
     assert store.get(PROPOSALS)["ended"] == "the rounds are spent"
 
 

@@ -155,9 +155,7 @@ def test_a_corrupt_run_file_is_said_to_be_damaged(commands: Commands, runs: Path
     broken.unlink()
 
 
-def test_a_full_disk_ends_the_run_in_one_line_and_what_was_stored_is_kept(
-    commands: Commands, runs: Path
-) -> None:
+def test_a_full_disk_ends_a_run_in_one_line_and_what_was_stored_stays(commands: Commands, runs: Path) -> None:
     """Exit 1 with what to do; with room again `resume` goes on from the stored behaviour."""
     with commands.small_files(150_000):
         _refused(commands.main("run", "arithmetic", "-m", "arith-tiny", *TINY, "--yes"), 1, "disk", "resume")
@@ -291,9 +289,7 @@ def test_the_demo_tells_the_whole_story(commands: Commands) -> None:
     assert "price" in done.err
 
 
-def test_where_no_unit_is_named_the_strongest_is_taken_and_named(
-    commands: Commands, copied_run: Path
-) -> None:
+def test_without_a_unit_the_strongest_is_taken_and_named(commands: Commands, copied_run: Path) -> None:
     """Of the last run, also where a unit stands in the run's place; a verb that needs more than a unit asks for it."""
 
     def told(*words: str) -> Done:

@@ -140,9 +140,7 @@ def test_counts_that_cannot_be_are_refused_without_asserts_too() -> None:
     assert "UsageError: expected 0 to 2 flips, got 3" in done.stderr
 
 
-def test_quantised_weights_are_refused_before_they_are_loaded(
-    home: Mapping[str, str], tmp_path: Path
-) -> None:
+def test_quantised_weights_are_refused_before_they_load(home: Mapping[str, str], tmp_path: Path) -> None:
     """Exit 3 with the method and the cure, from a dry run too."""
     folder = save_tiny(tmp_path / "packed", "llama")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))

@@ -84,12 +84,11 @@ def attempts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("killed")
     settings = folder / "settings.json"
     settings.write_text(json.dumps(QUICK))
-    environment = {**os.environ, "MECHARULE_RUNS": str(folder), "PYTHONPATH": str(Path.cwd())}
     done = subprocess.run(
         [sys.executable, "-c", _ATTEMPTS, json.dumps(MOMENTS), str(settings)],
         capture_output=True,
         text=True,
-        env=environment,
+        env={**os.environ, "MECHARULE_RUNS": str(folder), "PYTHONPATH": str(Path.cwd())},
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [-9] * len(MOMENTS) + [0], done.stderr

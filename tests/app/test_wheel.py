@@ -99,5 +99,4 @@ def test_the_wheel_works_outside_the_checkout(built: Path, tmp_path: Path) -> No
         "print(execute(book, timeout=900, kernel_name='python3').cells[-1].outputs[0].text)"
     )
     assert run(python, "-c", code, folder=tmp_path, HOME=str(tmp_path)).strip().startswith(str(installed))
-    version = run(home / "bin" / "mecharule", "--version", folder=tmp_path)
-    assert version.strip().endswith("0.1.0")
+    assert run(home / "bin" / "mecharule", "--version", folder=tmp_path).strip().endswith("0.1.0")

@@ -236,8 +236,7 @@ def test_an_exact_audit_stops_where_tau_is_out_of_reach_and_counts_what_reaches_
     settings = AuditSettings(n_associated=64, n_unrelated=64, budget=80, confidence=1.0)
     result, spent = early_audit(flips, {"all": units(80)}, settings, 0)
     counts = flips.sum(2)
-    true = {unit for unit in units(80) if counts[:, unit.channel].max() >= 13}
-    assert {*result.found} == true
+    assert {*result.found} == {unit for unit in units(80) if counts[:, unit.channel].max() >= 13}
     assert all(
         (one.associated.flips, one.unrelated.flips) == tuple(counts[:, unit.channel])
         for unit, one in result.found.items()

@@ -57,15 +57,12 @@ def agrees_with_naive(bench: Toy, engine: AblationEngine, table: Any, groups: An
 
 
 @pytest.mark.parametrize(("family", "intervention"), HALVED, ids=name)
-def test_completions_equal_decoding_with_a_whole_forward_a_token(
-    family: str, intervention: Intervention
-) -> None:
+def test_completions_equal_decoding_by_full_forwards_a_token(family: str, intervention: Intervention) -> None:
     """On random groups, one spanning layers, against plain Hugging Face without cache, batch or padding."""
     bench = toy(family)
     table = bench.table(intervention)
     groups = bench.groups(intervention.basis, 3, seed=CASES.index((family, intervention)))
-    engine = bench.engine(table)
-    assert agrees_with_naive(bench, engine, table, groups, [7, 0, 4])
+    assert agrees_with_naive(bench, bench.engine(table), table, groups, [7, 0, 4])
 
 
 @pytest.mark.parametrize("family", MAIN)
@@ -204,8 +201,7 @@ def test_running_out_of_memory_halves_the_batch_and_goes_on(monkeypatch: pytest.
         monkeypatch.setattr(Speculation, "verify", limited)
 
     small_memory(12, RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"))
-    found = bench.engine(table).evaluate(groups, range(10))
-    np.testing.assert_array_equal(found.labels, wanted.labels)
+    np.testing.assert_array_equal(bench.engine(table).evaluate(groups, range(10)).labels, wanted.labels)
     assert max(sizes) > 12 >= sizes[-1]
     for most, error in ((12, RuntimeError("shapes do not match")), (0, MemoryError())):
         small_memory(most, error)

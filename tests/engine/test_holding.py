@@ -36,8 +36,7 @@ def test_both_engines_hold_what_a_whole_forward_a_token_holds(family: str, basis
     assert bench.engine(table).completions(groups, examples, held).tokens == wanted
     if family == "gemma3_text":
         return  # TransformerLens knows no text model of this family, so it has no reference path.
-    plain = bench.reference(table, rows=3)
-    assert plain.completions(groups, examples, held).tokens == wanted
+    assert bench.reference(table, rows=3).completions(groups, examples, held).tokens == wanted
 
 
 @pytest.mark.parametrize(("family", "basis"), crossed(Basis))

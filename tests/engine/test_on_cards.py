@@ -107,8 +107,7 @@ def first_order(bench: Toy, basis: Basis, phase: Phase) -> Any:
     found = prediction(bench.subject, bench.records, table)
     kinds = effects_of_kinds(bench.subject, bench.records, table, found.units, tuple(Effect))
     measured = measured_drop(bench.subject, bench.records, table, bench.groups(basis, 3, 5))
-    each = [kinds[kind].effect for kind in Effect]
-    return found.excess, found.change, each, measured.fall, measured.left
+    return found.excess, found.change, [kinds[kind].effect for kind in Effect], measured.fall, measured.left
 
 
 def attribution(bench: Toy, basis: Basis, phase: Phase) -> Any:

@@ -96,9 +96,7 @@ def test_enums_and_units_are_read_by_exact_value() -> None:
 @given(
     st.lists(st.integers(0, 64), max_size=20), st.sets(st.integers(0, 19)), st.sampled_from([0.1, 0.2, 0.6])
 )
-def test_recall_is_of_the_units_that_the_paper_includes(
-    flips: list[int], found: set[int], tau: float
-) -> None:
+def test_recall_is_of_the_units_the_paper_includes(flips: list[int], found: set[int], tau: float) -> None:
     exhaustive = units(*flips)
     localized = {types.Neuron(types.Basis.MLP_OUT, 0, channel) for channel in found}
     included = [unit.neuron for unit in exhaustive if unit.estimate.ucb(ALPHA) >= tau]
@@ -112,8 +110,7 @@ def test_a_layer_is_named_by_what_it_flips_at_least_not_by_the_better_half() -> 
         WholeLayer(layer=layer, estimate=one_of(few, 3, many, 15))
         for layer, few, many in ((20, 0, 8), (23, 2, 3))
     )
-    found = replace(FINDINGS.searches[0], whole_layers=whole).strongest_layer
-    assert found.layer == 20
+    assert replace(FINDINGS.searches[0], whole_layers=whole).strongest_layer.layer == 20
 
 
 def test_a_claim_without_controls_or_below_its_bound_comes_first() -> None:

@@ -24,9 +24,7 @@ def strongest(rates: np.ndarray, n: int, seed: int) -> tuple[int, FlipEstimate]:
 
 @pytest.mark.parametrize("n", [48, 64])
 @pytest.mark.parametrize("rate", [0.12, 0.15])
-def test_the_bound_of_the_strongest_of_alike_units_lies_above_the_truth_in_few_runs(
-    rate: float, n: int
-) -> None:
+def test_the_bound_of_the_strongest_of_like_units_is_above_the_truth_in_few_runs(rate: float, n: int) -> None:
     """256 units at one rate: at most 5 % of 400 runs (binomial error at 99.9 %); of one unit named alone, in most."""
     over, single = 0, 0
     for seed in range(RUNS):

@@ -108,8 +108,7 @@ def test_a_run_is_the_same_run(made: str, request: pytest.FixtureRequest, tmp_pa
         now = {"nodes": nodes_of(path), "findings": parts_of(codec.encode(findings_of(run)))}
     known = json.loads(HASHES.read_text(encoding="utf-8")) if HASHES.exists() else {}
     if os.environ.get("MECHARULE_GOLDEN") == "write":
-        text = json.dumps({**known, made: now}, indent=1, sort_keys=True)
-        HASHES.write_text(text + "\n", encoding="utf-8")
+        HASHES.write_text(json.dumps({**known, made: now}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         return
     assert now == known[made]
 

@@ -42,8 +42,7 @@ class Known(KnownModel):
     @cached_property
     def bench(self) -> Toy:
         task, subject = programs.KnownProgram(program=self.name), load(str(self.folder / self.name))
-        drawn = task.examples(10**6, np.random.default_rng(0))
-        examples = sorted(drawn, key=lambda example: example.id)
+        examples = sorted(task.examples(10**6, np.random.default_rng(0)), key=lambda example: example.id)
         return Toy(subject=subject, task=task, records=behaviour_on(task, subject, examples).records)
 
     @property

@@ -102,8 +102,7 @@ def test_a_gguf_file_is_converted_once_and_found_by_its_bytes(
     directory = model_names.resolve(str(file))
     assert directory.is_relative_to(cache)
     assert model_names.resolve(str(file.parent)) == directory
-    moved = shutil.copy(file, tmp_path / "other.gguf")
-    assert load(str(moved)).n_layers == 3
+    assert load(str(shutil.copy(file, tmp_path / "other.gguf"))).n_layers == 3
     assert made == [file]
 
 

@@ -68,8 +68,7 @@ def test_a_file_with_weights_that_the_architecture_does_not_take_is_refused(
 @pytest.mark.parametrize("count", [2, 3])
 def test_parts_beside_each_other_are_one_model(count: int, tmp_path: Path, cache: Path) -> None:
     """Whichever is named, or their folder; one conversion."""
-    parts = write_parts(tmp_path, count)
-    for name in (*parts, tmp_path):
+    for name in (*write_parts(tmp_path, count), tmp_path):
         assert same_weights(load(str(name)))
     assert len(list((cache / "models").iterdir())) == 1
 

@@ -26,8 +26,7 @@ sys.stdout.buffer.write(np.stack([(one @ other.T).numpy(), _product(one, other, 
 def products(settings: dict[str, str]) -> tuple[np.ndarray, np.ndarray]:
     """Of a process of its own: the same product by MKL and by oneDNN."""
     kept = {name: value for name, value in os.environ.items() if name not in OTHER}
-    command = [sys.executable, "-c", PRODUCTS]
-    done = subprocess.run(command, env={**kept, **settings}, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", PRODUCTS], env={**kept, **settings}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     by_mkl, by_onednn = np.frombuffer(done.stdout, np.float32).reshape(2, 90, 90)
     return by_mkl, by_onednn

@@ -170,7 +170,6 @@ def test_a_wrong_call_leaves_no_run_behind(
     assert list(tmp_path.glob("*.mecharule")) == []
 
 
-REACHES = {"regime": 1, "strength": 0.5, "ucb": 0.9, "signed_selectivity": 0.1, "is_tau_agonist": True}
 STORY = (
     StageProgress(stage="behaviour", done=5, total=10),
     StageProgress(stage="behaviour", done=6, total=10),

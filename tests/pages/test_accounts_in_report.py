@@ -80,8 +80,7 @@ def test_the_page_shows_the_figures_in_cards_and_folds_what_stands_behind(found:
 def test_a_figure_keeps_its_places() -> None:
     """Every reference still has its definition, no place has more than two decimals."""
     svg = draw("one", lambda figure: figure.subplots().plot([0, 1, 2], [0.123456, 1.5, 1.7], "o-"))
-    ids = set(re.findall(r'\bid="([^"]+)"', svg))
-    assert set(re.findall(r'(?:href="|url\()#([^")]+)', svg)) <= ids
+    assert set(re.findall(r'(?:href="|url\()#([^")]+)', svg)) <= set(re.findall(r'\bid="([^"]+)"', svg))
     assert not re.search(r'\bx="[^"]*\.\d{3,}', svg)
     assert standalone(svg).startswith("<svg xmlns=")
     assert draw("one", lambda figure: figure.subplots().plot([0, 1, 2], [0.123456, 1.5, 1.7], "o-")) == svg

@@ -29,8 +29,7 @@ def test_every_point_is_drawn_at_its_place(count: int) -> None:
     def plot(figure: Figure) -> None:
         drawing.glyphs(figure.subplots(), x, y, filled, ("", ""))
 
-    svg = drawing.draw("points", plot)
-    rows = rows_of_points(svg)
+    rows = rows_of_points(drawing.draw("points", plot))
     assert [len(places) for _, places in rows] == ([count, 3] if count > 2 else [3])
     drawn = np.array(rows[-1][1])
     across = np.diff(drawn[:, 0]) / np.diff(x[count:])

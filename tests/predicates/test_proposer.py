@@ -44,8 +44,7 @@ def test_the_offline_proposer_puts_a_planted_cause_first(cause):
     """With one record in ten mislabelled the true cause still comes first."""
     columns = _sums()
     noise = np.random.default_rng(1).random(len(columns["a"])) < 0.1
-    labels = PLANTED[cause](columns) ^ noise
-    proposals = proposer.OfflineProposer(limit=20).propose(_context(columns, labels))
+    proposals = proposer.OfflineProposer(limit=20).propose(_context(columns, PLANTED[cause](columns) ^ noise))
     first = language.parse_predicate(proposals[0], language.schema_of(columns))
     if cause == "op == '+'":
         assert first.reads == {"op"}

@@ -163,8 +163,7 @@ def test_the_order_of_the_records_changes_nothing(baseline: Baseline) -> None:
     table = bench.table(intervention)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(bench.records))
-        shuffled = [bench.records[place] for place in order]
-        other = replacement_table(bench.subject, shuffled, intervention)
+        other = replacement_table(bench.subject, [bench.records[place] for place in order], intervention)
         assert (other.hash, other.records) == (table.hash, table.records)
         assert all(map(torch.equal, *([each.low for each in one.others.layers] for one in (table, other))))
     assert replacement_table(bench.subject, bench.records, intervention, seed=1).records != table.records
@@ -179,8 +178,7 @@ def test_as_many_records_enter_as_the_paper_says(monkeypatch: pytest.MonkeyPatch
     few = bench.table(intervention)
     assert few.records == tuple(drawn[:3])
     assert few.others.counts.max() == 3
-    single = replacement_table(bench.subject, bench.records[:1], intervention)
-    assert single.others.counts.max() == 1
+    assert replacement_table(bench.subject, bench.records[:1], intervention).others.counts.max() == 1
 
 
 def test_a_table_is_read_as_it_was_written() -> None:

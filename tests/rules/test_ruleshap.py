@@ -134,10 +134,8 @@ def test_distinct_rows_carry_the_counts_of_their_copies() -> None:
     rows = boosting.distinct_rows(matrix, target)
     assert len(np.unique(np.column_stack([rows.features, rows.target]), axis=0)) == len(rows.counts)
     rebuilt = np.repeat(np.column_stack([rows.target, rows.features]), rows.counts, axis=0)
-    records = np.column_stack([target, matrix])
-    assert sorted(map(bytes, rebuilt)) == sorted(map(bytes, records))
-    sample = rows.sample(50, np.random.default_rng(0))
-    assert sample.counts.sum() == 50
+    assert sorted(map(bytes, rebuilt)) == sorted(map(bytes, np.column_stack([target, matrix])))
+    assert rows.sample(50, np.random.default_rng(0)).counts.sum() == 50
     assert rows.sample(10_000, np.random.default_rng(0)) is rows
 
 

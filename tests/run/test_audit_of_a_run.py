@@ -135,8 +135,7 @@ def test_the_sentence_states_counts_bound_and_confidence() -> None:
         "τ-agonists are rarer than 1 in 32 (95 % confidence)"
     )
     whole = replace(AUDIT, untested=0, missed_at_most=0)
-    met = replace(whole, found=POSITIVE.tau_agonists[:1])
-    assert audit_sentence(POSITIVE, met).endswith(
+    assert audit_sentence(POSITIVE, replace(whole, found=POSITIVE.tau_agonists[:1])).endswith(
         "So 3 at τ, 2 of them by the search: every unit was tested alone, by the search or after it"
     )
     assert audit_sentence(POSITIVE, replace(whole, exact=False)).endswith("none missed (95 % confidence)")
@@ -223,8 +222,7 @@ def test_a_guided_run_finds_what_brute_force_knows(
     }
     if rest == "audited":
         assert all(len(node.channels) == 1 for tree in found.trees for node in tree.nodes)
-        asked = {node.channels[0] for tree in found.trees for node in tree.nodes}
-        assert len(asked) < 256
+        assert len({node.channels[0] for tree in found.trees for node in tree.nodes}) < 256
         assert {tree.status for tree in found.trees} == {SearchStatus.LEFT}
     if believes == "the truth":
         assert met == strong(truth)

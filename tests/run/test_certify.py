@@ -41,8 +41,7 @@ def test_each_strong_agonist_has_a_certificate_of_its_counts(run: Run) -> None:
     assert certificates
     for certificate in certificates:
         estimate = agonist_of(run, certificate).estimate
-        totals = {total.slice: (total.flips, total.n) for total in certificate.totals}
-        assert totals == {
+        assert {total.slice: (total.flips, total.n) for total in certificate.totals} == {
             "associated": (estimate.associated.flips, estimate.associated.n),
             "unrelated": (estimate.unrelated.flips, estimate.unrelated.n),
         }

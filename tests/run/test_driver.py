@@ -196,8 +196,7 @@ def test_trees_are_those_of_searches_fed_directly_and_events_tell_them(
 def test_dropped_predictions_are_told_once_with_their_reason(tmp_path: Path) -> None:
     """Nothing is predicted of the units that flip: an event and a notice say where predictions ended and why."""
     oracle = planted_guided(4, agonists=8)
-    plan = plan_of(np.zeros(GUIDED), oracle.strengths())
-    named = plan.searches(candidates(2), Regime.BASELINE_POSITIVE)
+    named = plan_of(np.zeros(GUIDED), oracle.strengths()).searches(candidates(2), Regime.BASELINE_POSITIVE)
     with new_store(tmp_path / "a") as store:
         _, events = told(named, driver_of(stored(store, table_of(oracle))))
     (dropped,) = [event for event in events if isinstance(event, kinds.PredictionsDropped)]

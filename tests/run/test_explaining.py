@@ -184,9 +184,7 @@ def test_the_union_drawn_beside_found_units_has_as_many_of_each_layer(scene: Sce
     assert set(controlling.same_layers(scene.run, every)) == set(every)
 
 
-def test_a_published_run_scores_a_unit_over_both_regimes(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_runs_score_units_over_both_regimes(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its flips of wrong answers too, over the run's own vocabulary; an ordinary run has no such scores."""
     run = scene.run
     monkeypatch.setattr(run, "config", run.config.model_copy(update={"published": True}))

@@ -47,8 +47,7 @@ def test_halves_that_rule_nothing_out_are_said_before_any_price(tmp_path: Path, 
     told = report_of(found)
     assert (told.exit_code == 0) == alone
     assert ("Nothing was searched, so nothing is claimed." in told.text) != alone
-    cure = f"`mecharule run --from {found.run} --search exhaustive`"
-    assert alone or cure in " ".join(told.text.split())
+    assert alone or f"`mecharule run --from {found.run} --search exhaustive`" in " ".join(told.text.split())
 
 
 HIST = {

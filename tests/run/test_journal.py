@@ -76,5 +76,4 @@ def test_a_stage_that_counts_nothing_counts_passes(tmp_path: Path) -> None:
             stage.progress(1, 9)
             now[0] = 5.0
             ask()
-        told = [event.done for event in shown if isinstance(event, events.StageProgress)]
-        assert told == [2, 4, 1]
+        assert [event.done for event in shown if isinstance(event, events.StageProgress)] == [2, 4, 1]

@@ -41,15 +41,13 @@ def test_every_stored_outcome_is_the_one_of_float32(run: live_run.Run) -> None:
     """All groups that the search asked, on the same weights, by an engine whose products are all in float32."""
     intervention = run.intervention(run.config.bases[0])
     assert run.subject.dtype_name == "bfloat16"
-    nodes = [node for search in run.findings.searches for node in search.tree]
-    assert nodes
+    assert [node for search in run.findings.searches for node in search.tree]
     units = {agonist.neuron for search in run.findings.searches for agonist in search.agonists}
     groups = [(unit,) for unit in sorted(units)]
     groups += [tuple(types.Neuron(run.config.bases[0], layer, head) for head in (0, 1)) for layer in (0, 1)]
     examples = range(len(run.records))
     true = run.completer(intervention).evaluate(groups, examples)
-    found = run._checked_engine(intervention).evaluate(groups, examples)
-    assert (found.labels == true.labels).all()
+    assert (run._checked_engine(intervention).evaluate(groups, examples).labels == true.labels).all()
     ids = np.array([record.example.id for record in run.records], np.int64)
     context = run.store.get(keys.context(intervention))
     known = run.store.known_outcomes(context, stored_engine.group_key(groups[0]), ids)
@@ -104,8 +102,7 @@ def test_weights_kept_in_bfloat16_are_the_same_model_in_float32(run: live_run.Ru
     """Then another type changes no weight, the second run is compared, and the sentence names both."""
     run.subject.hf.save_pretrained(tmp_path)
     run.subject.tokenizer.save_pretrained(tmp_path)
-    given = VerifyArguments(model=str(tmp_path), dtype="float32")
-    bench = bench_as_asked(run, given, lambda line: None)
+    bench = bench_as_asked(run, VerifyArguments(model=str(tmp_path), dtype="float32"), lambda line: None)
     assert bench.subject.model_hash == run.subject.model_hash == load(str(tmp_path)).model_hash
     found = verify(_certificate(run), lambda one: second_run.rerun(bench, one), numbers=bench.numbers)
     assert found.status is VerificationStatus.MATCH

@@ -45,9 +45,7 @@ def test_brute_force_tests_every_unit_once_and_what_it_finds_is_found_or_reporte
     assert search.cost.example_forwards < units * slices
 
 
-def test_findings_are_what_the_events_told(
-    run: Run, search: SearchOutcome, events: list[kinds.Event]
-) -> None:
+def test_findings_are_what_events_told(run: Run, search: SearchOutcome, events: list[kinds.Event]) -> None:
     """Trees, agonists, costs, rules and certificates of the file's events equal those of the findings."""
     state = folded(events)
     of_search = [e for e in events if getattr(e, "search", "").startswith("guided:")]
@@ -76,8 +74,7 @@ def test_findings_are_what_the_file_holds(run: Run, search: SearchOutcome) -> No
     before = run.cost.example_forwards
     labels = engine.labels([(unit.neuron,) for unit in search.exhaustive], slices)
     assert run.cost.example_forwards == before
-    flips = (~labels).sum(axis=1).tolist()
-    assert flips == [
+    assert (~labels).sum(axis=1).tolist() == [
         unit.estimate.associated.flips + unit.estimate.unrelated.flips for unit in search.exhaustive
     ]
 

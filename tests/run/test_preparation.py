@@ -97,10 +97,9 @@ def test_held_out_completions_set_no_replacement(finished_run: Path) -> None:
         before = run.measured_replacement(intervention).hash
     for held_out, same in ((True, True), (False, False)):
         with opened(finished_run, read_only=True) as run:
-            changed = run.train != held_out
             run.records = tuple(
                 replace(record, tokens=record.tokens[:1] * 3) if other else record
-                for record, other in zip(run.records, changed, strict=True)
+                for record, other in zip(run.records, run.train != held_out, strict=True)
             )
             assert (run.measured_replacement(intervention).hash == before) is same
 
@@ -120,8 +119,7 @@ def test_everything_selected_lies_in_train(run: live_run.Run) -> None:
 
 def test_more_records_are_observed_where_an_outcome_is_rare(tmp_path: Path) -> None:
     """160 sums leave some thirty wrong ones, too few for slices of 24: up to four times as many are observed."""
-    settings = {**QUICK, "regimes": (0,)}
-    with new_run(tmp_path / "rare.mecharule", settings) as run:
+    with new_run(tmp_path / "rare.mecharule", {**QUICK, "regimes": (0,)}) as run:
         prepare(run, journal_of(run))
         identifiers = [record.example.id for record in run.records]
         assert 160 < len(identifiers) <= 4 * 160

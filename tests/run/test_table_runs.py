@@ -39,8 +39,7 @@ def table(runs: Path) -> Path:
 def test_a_run_keeps_what_the_answers_take_and_the_rows_hash(model: str, table: Path, tmp_path: Path) -> None:
     """Tokens as the tokenizer counts, two more behind a word or number, which show that it has ended; what was said
     stays; a changed row is refused."""
-    config = settled(make_config(task=str(table), model=model))
-    assert config.task_settings["max_new_tokens"] == 4
+    assert settled(make_config(task=str(table), model=model)).task_settings["max_new_tokens"] == 4
     said = settled(make_config(task=str(table), model=model, task_settings={"max_new_tokens": 5}))
     assert said.task_settings["max_new_tokens"] == 5
     digits = tmp_path / "digits.jsonl"

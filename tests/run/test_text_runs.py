@@ -46,16 +46,13 @@ def leaks(text: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_hans_goes_through_every_stage_on_the_whole_sequence(
-    commands: Commands, model: str, runs: Path
-) -> None:
+def test_hans_passes_every_stage_on_the_whole_sequence(commands: Commands, model: str, runs: Path) -> None:
     """Both directions are searched in the phase `whole`, and the report says whose sentences these are."""
     task = ("--prompt-template", "{premise} {hypothesis}", "--answer", "answer", "--means", "yes=y,no=n")
     done = commands.main("run", "hans", "-m", model, *task, "--phase", "whole", *SETTINGS)
     assert done.code == 0, done.err
     assert "not a published set" in done.out
-    report = commands.main("show", "last", "--full").out
-    assert "phase whole" in report
+    assert "phase whole" in commands.main("show", "last", "--full").out
     said = " ".join(done.out.split())
     assert "(1→0):" in said
     assert "(0→1):" in said

@@ -20,8 +20,7 @@ _DOWN, _UP = re.compile(r"at least $"), re.compile(r"(?:less than|at most|below)
 
 def numbers_in(text: str) -> list[str]:
     """As printed: `28`, `1,840`, `-.25`, `44 %`."""
-    bare = _NO_CLAIM.sub(" ", text)
-    return [match[0] for match in _NUMBER.finditer(bare)]
+    return [match[0] for match in _NUMBER.finditer(_NO_CLAIM.sub(" ", text))]
 
 
 def unborne(sentence: str, known: Collection[float]) -> list[str]:

@@ -58,5 +58,4 @@ def stored(
     store: RunStore, engine: TableEngine, context: str = "c", make: Callable[[], TableEngine] | None = None
 ) -> StoredEngine:
     """The engine behind a store, with a cost of its own."""
-    made = make or (lambda: engine)
-    return StoredEngine(made, store, context, records(engine.flips.shape[1]), Cost())
+    return StoredEngine(make or (lambda: engine), store, context, records(engine.flips.shape[1]), Cost())

@@ -211,8 +211,7 @@ def naive_completion(
 
     with at_sites(subject, [*group, *held], edited):
         while len(completion) < bench.task.max_new_tokens and not set(completion[-1:]) & stop_ids:
-            written = subject.decode(completion)
-            following = offered_letters(record, written)
+            following = offered_letters(record, subject.decode(completion))
             if following is None:
                 break
             logits = forward(subject, [*prompt, *completion])[-1]

@@ -78,9 +78,7 @@ SPELT = st.text("aé1'\"- .東", max_size=6)
 
 
 @given(SPELT, SPELT.filter(str.strip), st.data())
-def test_spelling_that_a_reader_does_not_see_changes_nothing(
-    rest: str, answer: str, data: st.DataObject
-) -> None:
+def test_spelling_that_no_reader_sees_changes_nothing(rest: str, answer: str, data: st.DataObject) -> None:
     """Composed or decomposed, straight or curly, with white space before: the verdict stays."""
 
     def other(text: str) -> str:
@@ -105,8 +103,7 @@ def test_a_label_stays_open_while_a_continuation_could_change_it(partial: str, a
     ends = ["".join(end) for length in range(3) for end in itertools.product(ALPHABET, repeat=length)]
     decided = begins_with_any(partial, answers)
     if decided is not None:
-        outcomes = {any(begins(partial + end, answer) for answer in answers) for end in ends}
-        assert outcomes == {decided}
+        assert {any(begins(partial + end, answer) for answer in answers) for end in ends} == {decided}
     longest = max(len(normalize("NFD", answer)) for answer in answers)
     assert begins_with_any(partial.strip() + "q" * (longest + 2), answers) is not None
 

@@ -57,12 +57,11 @@ def test_numbers_of_another_models_tokens_are_said(tmp_path: Path, monkeypatch: 
 
 def test_rows_of_one_prompt_are_one_record(tmp_path: Path) -> None:
     """All are used: targets against foils, or answers of which any is right; what is both is a bad row."""
-    pairs = [("has", "have"), ("is", "are"), ("was", "were"), ("has", "have")]
     rows = [
         {"prompt": f"The {noun}{'s' * turned}", "target": pair[turned], "foil": pair[1 - turned]}
         for noun in ("cat", "dog", "fox")
         for turned in (0, 1)
-        for pair in pairs
+        for pair in [("has", "have"), ("is", "are"), ("was", "were"), ("has", "have")]
     ]
     path, whole = tmp_path / "a.jsonl", "".join(map(json.dumps, rows))
     task = table(path, whole)

@@ -129,8 +129,7 @@ def test_few_shot_lines_and_a_template_make_the_prompt(tmp_path: Path) -> None:
     task = make_task(str(table), **{key.removeprefix("task."): value for key, value in said.items()})
     (example,) = task.examples(9, np.random.default_rng(0))
     assert example.prompt == f"{shown}\nQ: What? 3.50\nA:"
-    pieces = task.sources(example, " this")
-    assert [piece.name for piece in pieces] == [
+    assert [piece.name for piece in task.sources(example, " this")] == [
         *("few-shot lines", "template", "question", "template", "price", "template", "the written answer")
     ]
 

@@ -51,8 +51,7 @@ def test_text_tasks_name_their_fields() -> None:
     """A hypothesis that is part of its premise is found in its own place."""
     task = PromptTable(file="hans", template="Premise: {premise}\nHypothesis: {hypothesis}\nyes or no?")
     row = {"premise": "the cat saw the dog", "hypothesis": "the cat", "heuristic": "x", "entailed": True}
-    example = Example(id=0, prompt=task.question(row), fields=row)
-    assert pieces(task, example, " yes") == [
+    assert pieces(task, Example(id=0, prompt=task.question(row), fields=row), " yes") == [
         *(("template", "Premise: "), ("premise", "the cat saw the dog"), ("template", "\nHypothesis: ")),
         *(("hypothesis", "the cat"), ("template", "\nyes or no?"), ("the written answer", " yes")),
     ]

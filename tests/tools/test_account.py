@@ -38,9 +38,7 @@ def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, ac
     assert 0 < int((excess > 0).sum()) <= score.predicted + 1
 
 
-def test_a_unit_without_an_account_gets_one_that_is_kept(
-    copied_run: Path, ask: Ask, account: Account
-) -> None:
+def test_a_unit_without_account_gets_one_that_is_kept(copied_run: Path, ask: Ask, account: Account) -> None:
     """Its price can be asked first; then it is made once and read the second time."""
     with opened(copied_run, read_only=True) as run:
         units = [agonist.neuron for agonist in run.findings.searches[0].agonists]

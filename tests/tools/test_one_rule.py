@@ -68,8 +68,7 @@ def test_a_rule_that_is_made_later_is_told_everywhere(copied_run: Path, made: tu
     known = after.unit(unit, types.Regime.BASELINE_POSITIVE)
     chances = [rule.chance.rules for rule in after.searches[0].rules if rule.chance]
     told = rules.told_rule(known.account, known.rule)
-    said = rules.when_told(known.account, known.rule, known.neuron, "b00d")
-    assert said in call("why", given).text
+    assert rules.when_told(known.account, known.rule, known.neuron, "b00d") in call("why", given).text
     rows = call("show", {"run": str(copied_run), "table": "rules", "limit": 500}).as_json["rows"]
     (row,) = (row for row in rows if (row["unit"], row["family"]) == (str(unit), told.family))
     assert (row["learned"] or row["absent"]) == str(told.rule or told.absent)

@@ -138,9 +138,7 @@ def test_candidates_fall_by_their_scores(copied_run: Path, ask: Ask) -> None:
     assert {row["unit"] for row in rows if row["found"]} == found
 
 
-def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_there_is_none(
-    copied_run: Path, ask: Ask
-) -> None:
+def test_anchoring_gives_the_runs_own_rule_and_makes_one_where_none_is(copied_run: Path, ask: Ask) -> None:
     """What was anchored costs nothing and is equal; another unit has a price first, then a rule of its own flips."""
     with opened(copied_run, read_only=True) as run:
         known = run.findings.searches[0].anchored[0]
@@ -199,8 +197,7 @@ def test_a_model_starts_five_stages_with_other_settings(
         ("anchor", {"neuron": "m0.0"}),
     )
     for tool, given in stages:
-        offered = schema_of(TOOLS[tool].arguments)["properties"]
-        assert given.keys() <= offered.keys()
+        assert given.keys() <= schema_of(TOOLS[tool].arguments)["properties"].keys()
         assert box.result(tool, given)
     first, second = started
     assert first[2:] == ["--set=attribution=always", "--set=given=m0.3"]

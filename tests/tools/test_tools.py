@@ -76,9 +76,7 @@ def test_why_gives_the_counts_of_its_own_certificate(tool: Tool, runs: Path, str
     assert {name for name in brief.data if name != "facts"} < result.data.keys()
 
 
-def test_held_out_flips_are_counted_where_a_named_condition_holds(
-    tool: Tool, runs: Path, strongest: str
-) -> None:
+def test_held_out_flips_count_where_a_named_condition_holds(tool: Tool, runs: Path, strongest: str) -> None:
     """Both sides together are the held-out answers of the direction; it flips more often there than elsewhere."""
     where = tool("why", run="last", neuron=strongest, full=True).data[f"unit.{strongest}.where"]
     with opened(runs / "b00d.mecharule") as run:
@@ -143,8 +141,7 @@ def test_ablate_has_a_price_then_counts_then_costs_nothing(tool: Tool, strongest
     """A second time the file answers; with --estimate nothing is written."""
     units = f"{strongest},m1.5"
     before = len(tool("show", table="certificates").data["rows"])
-    price = tool("ablate", run="last", units=units, estimate=True).data["price"]
-    assert price["example_forwards"] > 0
+    assert tool("ablate", run="last", units=units, estimate=True).data["price"]["example_forwards"] > 0
     assert len(tool("show", table="certificates").data["rows"]) == before
     done = tool("ablate", run="last", units=units)
     assert tool("ablate", run="last", units=units).certificate == done.certificate
@@ -185,8 +182,7 @@ def test_ablate_on_typed_prompts_is_certified(tool: Tool, strongest: str) -> Non
     """Counts of what starts from the outcome; what does not is counted beside, and nothing else can be counted."""
     done = tool("ablate", run="last", units=strongest, prompts=["120-7=", "12+30=", "299+299="], yes=True)
     (told,) = done.data[f"unit.{strongest}.prompts.flips"].values()
-    left = done.data.get(f"unit.{strongest}.prompts.left_out", 0)
-    assert told["n"] + left == 3
+    assert told["n"] + done.data.get(f"unit.{strongest}.prompts.left_out", 0) == 3
     assert f"flips {told['flips']} of" in done.text
     assert tool("verify", what=done.certificate).exit_code == 0
     with pytest.raises(errors.UsageError, match="hello"):
@@ -377,5 +373,4 @@ def test_a_package_adds_a_tool_by_an_entry_point(tmp_path: Path) -> None:
     there = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     for words, said in ((["odds", "--of", "7"], "1 to 7"), (["--help", "all"], "tell the odds")):
         command = [sys.executable, str(ROOT / "app.py"), *words]
-        done = subprocess.run(command, env=there, capture_output=True, text=True, check=True)
-        assert said in done.stdout
+        assert said in subprocess.run(command, env=there, capture_output=True, text=True, check=True).stdout

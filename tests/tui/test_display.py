@@ -6,7 +6,7 @@ import pytest
 from events_told import run_started
 
 from mecharule_ops import errors, events, nodes
-from mecharule_ops.events import Event, HypothesisRegistered, LlmMessage, Notice, RuleAnchored
+from mecharule_ops.events import Event, LlmMessage, Notice, RuleAnchored
 from tui.display import LineDisplay, RichDisplay, make_display
 from tui.session import narrate, narrated
 
@@ -21,8 +21,6 @@ def rule(
     return RuleAnchored(rule=text, adjusted_p=adjusted_p, failed=failed, **of_unit, **scores)
 
 
-_CLAIMED = {"hypothesis": "0a1b2c3d", "subject": "m1.14", "statement": "It carries."}
-REGISTERED = HypothesisRegistered(condition="carry(a, b)", test="held-out MCC", threshold=0.7, **_CLAIMED)
 _COUNTED = {"strength": 0.44, "ucb": 0.57, "signed_selectivity": 0.1, "is_tau_agonist": True}
 FOUND = events.AgonistFound(search="cha:1:m4", regime=1, neuron="m4.7", **_COUNTED)
 STORY: tuple[tuple[float, Event], ...] = (

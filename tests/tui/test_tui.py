@@ -66,8 +66,7 @@ def test_the_whole_story_from_the_demo_to_a_resumed_run(tmp_path: Path) -> None:
         assert user.run.state == folded(story())
         await user.press("ctrl+q")
 
-    app = drive(backend, script)
-    assert app.return_code == 0
+    assert drive(backend, script).return_code == 0
 
 
 @pytest.mark.parametrize("ending", [("ctrl+c",), ("ctrl+q",), ()], ids=["stop", "quit", "signal"])
@@ -653,9 +652,7 @@ def test_the_card_of_another_unit_is_read_from_its_first_line(tmp_path: Path) ->
     drive(backend, script, demo=True)
 
 
-def test_home_reads_a_run_once_the_cursor_rests_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_reads_a_run_once_a_cursor_rests_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that it passes are not read, and what takes long to read is not begun again where the list changes."""
     monkeypatch.setattr(home_screen, "RESTS", 2.0)
     backend, read, lists = FakeBackend(tmp_path), list[str](), list[int]()

@@ -59,8 +59,7 @@ def test_ten_thousand_hostile_texts_appear_exactly_as_plain_text() -> None:
         text = "".join(draw.choices(PIECES, k=draw.randint(1, 12)))
         shown = plain_text.plain(text)
         assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co")]
-        drawn = "".join(segment.text for segment in said(text).render(console))
-        assert drawn == shown
+        assert "".join(segment.text for segment in said(text).render(console)) == shown
         assert ascii_only(shown).isascii()
     assert plain_text.plain("a\n b") == "a b"
     assert Text.from_markup("op in [b]").plain != "op in [b]" == said("op in [b]").plain
@@ -278,9 +277,7 @@ def test_the_app_starts_without_torch_or_the_engine(tmp_path: Path) -> None:
     assert ran.stdout.strip() == "[] []"
 
 
-def test_a_run_that_is_read_says_first_what_was_found(
-    copied_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_run_says_first_what_was_found(copied_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last turn, as the end of the run said it; questions asked before are no turns."""
     monkeypatch.setenv("MECHARULE_RUNS", str(copied_run.parent))
     ask(str(copied_run), "why does m1.14 flip?")

@@ -63,8 +63,7 @@ def test_split_is_a_function_of_the_seed_and_the_ids_not_of_the_order() -> None:
     once, again, other = (held_out(matrix, target, ids.tolist(), seed=s) for s in (3, 3, 4))
     assert once.tolist() == again.tolist() != other.tolist()
     order = rng(5).permutation(80)
-    moved = held_out(matrix[order], target[order], ids[order].tolist(), seed=3)
-    assert (moved == once[order]).all()
+    assert (held_out(matrix[order], target[order], ids[order].tolist(), seed=3) == once[order]).all()
 
 
 def test_a_record_with_another_outcome_moves_few_others() -> None:

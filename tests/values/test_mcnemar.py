@@ -49,8 +49,7 @@ def test_impossible_counts_are_refused() -> None:
 
 def test_the_whole_interval_at_the_threshold_and_corrected_p_support_and_the_interval_refutes() -> None:
     """By hand: 30 of 40 against 10 of 60."""
-    holds = np.arange(100) < 40
-    told = difference(holds, np.concatenate([np.arange(40) < 30, np.arange(60) < 10]), 0.05)
+    told = difference(np.arange(100) < 40, np.concatenate([np.arange(40) < 30, np.arange(60) < 10]), 0.05)
     assert told.value == pytest.approx(30 / 40 - 10 / 60)
     assert told.low < 0.5 < told.value < told.high
     for threshold, p, state in (
