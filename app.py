@@ -142,16 +142,16 @@ def _run(asked: verbs.RunOptions, options: argparse.Namespace, show: Show) -> To
 
     base = None if asked.source is None else runner.config_of(asked.source)
     config = runner.config_from(base=base, **asked.chosen)
+    if asked.again and asked.peel:
+        raise UsageError("expected --again or --peel, got both; run one after the other")
     if asked.dry_run:
         options.output = None
         return runner.plan(config, asked.again or 1 + (asked.peel or 0))
-    granted = asked.yes or asked.budget is not None
-    if asked.again and asked.peel:
-        raise UsageError("expected --again or --peel, got both; run one after the other")
+    how: Any = {"llm_budget": asked.llm_budget, "granted": asked.yes or asked.budget is not None}
     if asked.again and asked.source:
-        return runner.run_again(asked.source, config, asked.again, show, granted)
+        return runner.run_again(asked.source, config, asked.again, show, **how)
     begin = runner.start if asked.peel is None else partial(runner.run_peeled, asked.peel)
-    return begin(config, show, llm_budget=asked.llm_budget, source=asked.source, granted=granted)
+    return begin(config, show, source=asked.source, **how)
 
 
 def _resume(asked: verbs.ResumeOptions, options: argparse.Namespace, show: Show) -> ToolResult:

@@ -48,10 +48,10 @@ def last_line(prompt: str) -> str:
     return plain(prompt.rstrip("\n").rsplit("\n", 1)[-1])
 
 
-def quoted(prompt: str, longest: int = 120) -> str:
+def quoted(prompt: str) -> str:
     """The question of a prompt in quotes, its end left out where it is long."""
     line = last_line(prompt)
-    return repr(line if len(line) <= longest else f"{line[: longest - 1]}…")
+    return repr(line if len(line) <= 120 else f"{line[:119]}…")
 
 
 def what_differs(prompts: Sequence[str]) -> tuple[str, ...]:

@@ -136,9 +136,9 @@ def screen_kept() -> Iterator[Path]:
             os.close(descriptor)
 
 
-def run_app(backend: Backend | None = None) -> int:
+def run_app() -> int:
     """The exit code of the app after it was left; what it wrote is named on stderr."""
-    app = MechaRuleApp(backend)
+    app = MechaRuleApp()
     with screen_kept() as log:
         session.Session.kept_in = str(log)
         app.run()

@@ -26,7 +26,7 @@ def doctor(given: DoctorOptions, tell: Tell) -> ToolResult:
     """
     model = given.model or model_names.BUNDLED
     tell(f"loading {model}")
-    proof, passed = _proved(model, given, tell)
+    proof, passed = _proved(model, given)
     found: dict[str, FactValue] = {
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -52,7 +52,7 @@ def _devices() -> dict[str, str]:
     return {**free, "cpu": f"{free['cpu']}, {torch.get_num_threads()} threads"}
 
 
-def _proved(model: str, given: DoctorOptions, tell: Tell) -> tuple[dict[str, FactValue], bool]:
+def _proved(model: str, given: DoctorOptions) -> tuple[dict[str, FactValue], bool]:
     """(what was shown on the model and the arithmetic task, whether all of it holds)."""
     import numpy as np
 

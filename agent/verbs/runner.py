@@ -60,7 +60,7 @@ def config_from(
     `reading` says how a table is read (`prompt_settings`).
     """
     chosen: dict[str, object] = base.model_dump(mode="json") if base else {}
-    if base is not None and flags.get("task") not in (None, base.task):
+    if base and flags.get("task") and task_names.findable(str(flags["task"])) != base.task:
         del chosen["task_settings"]
     chosen |= _read(file) if file else {}
     task_settings = chosen.pop("task_settings", {})
@@ -255,7 +255,9 @@ def start(
         return _finish(live_run.Run(store, should_stop), show, llm_budget)
 
 
-def run_again(first: str, config: RunConfig, runs: int, show: Show, granted: bool) -> ToolResult:
+def run_again(
+    first: str, config: RunConfig, runs: int, show: Show, *, granted: bool, llm_budget: int | None
+) -> ToolResult:
     """More runs like the first with other draws, one after the other, and what that one found, counted over them.
 
     Each has the next seed; `config` may have other prompts too. Raises `UsageError` where it differs in more.
@@ -272,7 +274,7 @@ def run_again(first: str, config: RunConfig, runs: int, show: Show, granted: boo
     if not granted:
         ask_price(config, runs)
     for nth in range(runs):
-        start(config.model_copy(update={"seed": seed + nth}), show, again_of=path.stem)
+        start(config.model_copy(update={"seed": seed + nth}), show, again_of=path.stem, llm_budget=llm_budget)
     with opening.opened(str(path)) as known:
         return report_of(known.findings, example_of(known))
 

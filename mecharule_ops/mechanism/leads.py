@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float32, Int
+from jaxtyping import Float, Float32, Int
 from torch import Tensor
 
 from mecharule_ops.loading import model, offers
@@ -27,11 +27,6 @@ class Leads:
     """The competitors; −1 where there is none."""
     generated: Int[np.ndarray, "record position"]
     """The tokens that the model wrote; −1 past the end."""
-
-    @property
-    def in_reach(self) -> Bool[np.ndarray, "record position"]:
-        """Where the intervention can change the token that is generated."""
-        return self.token[:, :, 0] >= 0
 
     @classmethod
     def empty(cls, completions: list[tuple[int, ...]], competitors: int) -> "Leads":

@@ -328,7 +328,7 @@ class Run:
         )
         chains = (*found.chains, *self._each(keys.CHAIN, Chain))
         latest = {(chain.unit, chain.regime): chain for chain in chains}
-        again = tuple(self._each(keys.AGAIN, Again))
+        again = tuple(sorted(self._each(keys.AGAIN, Again), key=lambda one: one.seed))
         return replace(found, searches=searches, chains=tuple(latest.values()), again=again)
 
     def _each(self, kind: str, form: type[T]) -> Iterator[T]:

@@ -85,8 +85,8 @@ def is_kept(run: Run | None) -> bool:
 @contextmanager
 def written_to(run: Run) -> Iterator[None]:
     """Within it an open run may be written; it is closed then, and whoever opens it next reads it anew."""
-    run.store.hold()
     try:
+        run.store.hold()
         yield
     finally:
         run.store.close()
@@ -245,8 +245,7 @@ def sizes_of(run: Run, neuron: types.Neuron) -> tuple[int, int] | None:
 
 def keep(run: Run, certificate: Certificate, emit: Callable[[Event], None] | None = None) -> Certificate:
     """The certificate, after storing it and telling the run's story of it, by `emit` where a run is under way."""
-    known = {stored.id for stored in run.store.certificates()}
-    if run.store.put_certificate(certificate) not in known:
+    if run.store.put_certificate(certificate):
         units = certificate.units
         event = CertificateWritten(certificate=certificate.id, claim=certificate.claim, units=units)
         emit(event) if emit else run.store.append([event])

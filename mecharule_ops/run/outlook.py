@@ -84,15 +84,15 @@ def _search(
     config: RunConfig, shape: ModelShape, basis: types.Basis, regime: types.Regime, new_tokens: int
 ) -> SearchOutlook:
     settings = planning.search_settings(config, regime, config.slice_size, config.slice_size)
-    examples, units = settings.full_test, min(shape.units(basis), config.cap)
+    # Which units attribution would keep is not known: so many of each layer alike.
+    alike = np.tile(np.arange(shape.width(basis), 0.0, -1.0), (shape.n_layers, 1))
+    candidates = types.Candidates.strongest(basis, alike, cap=config.cap, layer=config.layer)
+    examples, units = settings.full_test, candidates.total
     # How many tokens are in reach is not known before the model wrote them: first order may be asked, or may not.
     dearest, cheapest = (
         planning.PredictionPrice.of(examples, examples * tokens, units) for tokens in (new_tokens - 1, 0)
     )
     asked = {planning.asks_first_order(config) and each.competitors > 0 for each in (cheapest, dearest)}
-    # Which units attribution would keep is not known: so many of each layer alike.
-    alike = np.tile(np.arange(shape.width(basis), 0.0, -1.0), (shape.n_layers, 1))
-    candidates = types.Candidates.strongest(basis, alike, cap=config.cap, layer=config.layer)
     none = [np.zeros(len(layer.channels)) for layer in candidates.layers]
     silent = [LayerPrediction(associated=rates, unrelated=rates, scores=rates) for rates in none]
     bounds = [

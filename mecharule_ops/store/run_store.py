@@ -75,17 +75,14 @@ class RunStore(run_log.RunLog):
             raise
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False, whole: bool = True) -> "RunStore":
-        """A stored run. Raises `StoreError` when it is missing, damaged, newer or held by a process.
-
-        Without `whole` the file is not read through, and only what is asked of it is checked.
-        """
+    def open(cls, path: Path, *, read_only: bool = False) -> "RunStore":
+        """A stored run. Raises `StoreError` when it is missing, damaged, newer or held by a process."""
         check_there(path)
         with ExitStack() as undone:
             lock = None if read_only else RunLock(path)
             if lock is not None:
                 undone.callback(lock.release)
-            connection = connect_existing(path, read_only=read_only, whole=whole)
+            connection = connect_existing(path, read_only=read_only)
             undone.callback(connection.close)
             opened = cls(path, connection, lock, time.time)
             undone.pop_all()
@@ -112,8 +109,8 @@ class RunStore(run_log.RunLog):
                 self._lock.release()
                 self._lock = None
 
-    def append(self, events: Iterable[Event]) -> int:
-        """The number of the last event after adding these, all or none of them."""
+    def append(self, events: Iterable[Event]) -> None:
+        """Adds events, all or none of them."""
         bodies = [(run_log.kind_of(type(event)), run_log.event_to_json(event)) for event in events]
         now = self._clock()
         rows = [(now, kind, body, run_log.event_crc(now, body)) for kind, body in bodies]
@@ -121,17 +118,14 @@ class RunStore(run_log.RunLog):
             self._connection.executemany(
                 "INSERT INTO event (unix_time, kind, body, crc) VALUES (?, ?, ?, ?)", rows
             )
-            (last,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM event").fetchone()
-        return last
 
-    def put(self, name: keys.Artefact[T], value: T) -> str:
-        """The SHA-256 of an artefact's content, after storing it under a name, in place of an older one."""
+    def put(self, name: keys.Artefact[T], value: T) -> None:
+        """Stores an artefact under a name, in place of an older one."""
         form, sha256, body = pack_artefact(value)
         with self._transaction():
             self._connection.execute(
                 "INSERT OR REPLACE INTO artefact VALUES (?, ?, ?, ?)", (name, form, sha256, body)
             )
-        return sha256
 
     def get(self, name: keys.Artefact[T]) -> T:
         """An artefact. Raises `StoreError` when there is none of this name or its content has changed."""
@@ -199,12 +193,12 @@ class RunStore(run_log.RunLog):
         with self._guard, store_errors(self.path):
             return self._outcomes.known(context, group, example_ids)
 
-    def put_certificate(self, certificate: Certificate) -> str:
-        """The id of a certificate, after storing it; storing it twice is harmless."""
+    def put_certificate(self, certificate: Certificate) -> bool:
+        """Stores a certificate; whether it was not there yet."""
         row = (certificate.sha256, certificate.to_json())
         with self._transaction():
-            self._connection.execute("INSERT OR IGNORE INTO certificate (sha256, body) VALUES (?, ?)", row)
-        return certificate.id
+            query = "INSERT OR IGNORE INTO certificate (sha256, body) VALUES (?, ?)"
+            return bool(self._connection.execute(query, row).rowcount)
 
     def certificate(self, prefix: str) -> Certificate:
         """The certificate whose id starts so. Raises `ClaimNotSupported` when none or several do."""

@@ -32,8 +32,11 @@ def written(path: Path, content: object) -> str:
     return str(path)
 
 
-def test_later_sources_win(tmp_path: Path) -> None:
-    """File, then KEY=VALUE, then flags; what none of them names keeps its default, a false switch is not given."""
+def test_later_sources_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File, then KEY=VALUE, then flags; what none of them names keeps its default, a false switch is not given.
+
+    A table that is named again keeps what another run knows of it.
+    """
     settings = {"model": "filed", "tau": 0.3, "alpha": 0.01, "task_settings": {"low": 1, "high": 5}}
     config = runner.config_from(
         file=written(tmp_path / "c.json", settings),
@@ -45,6 +48,10 @@ def test_later_sources_win(tmp_path: Path) -> None:
     assert config.task_settings == {"low": 1, "high": 9}
     assert (config.records, config.parity, config.proposer) == (2000, True, "offline")
     assert config.bases == (types.Basis.MLP_OUT, types.Basis.ATTN_HEAD)
+    (tmp_path / "t.csv").write_text("q,a\n1,2\n")
+    base = config.model_copy(update={"task": str(tmp_path / "t.csv"), "task_settings": {"prompt": "q"}})
+    monkeypatch.chdir(tmp_path)
+    assert runner.config_from(base=base, task="t.csv").task_settings == {"prompt": "q"}
 
 
 @pytest.mark.parametrize(

@@ -226,8 +226,7 @@ def test_the_store_finds_certificates_by_prefix_and_detects_edits(tmp_path: Path
     """Stored twice is stored once; a unique prefix finds it; an edit inside the file is refused."""
     first, second = certificate_of(), certificate_of(seed=8)
     with RunStore.create(tmp_path / "r.mecharule", {}) as store:
-        assert store.put_certificate(first) == store.put_certificate(first) == first.id
-        store.put_certificate(second)
+        assert [store.put_certificate(each) for each in (first, first, second)] == [True, False, True]
         assert store.certificates() == (first, second)
         assert store.certificate(first.id[:6]) == first
         assert store.certificate(second.sha256) == second

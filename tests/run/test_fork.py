@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bundled_run import QUICK, Ask, finish, finished, new_run, opened
@@ -70,20 +71,22 @@ def test_a_run_counts_in_how_many_on_other_records_its_units_are_shown_again(
     with opened(copied_run, read_only=True) as run:
         config, found, first = run.config, run.findings, run.findings.shown()[0].neuron
 
-    def started(config: RunConfig, show: object, again_of: str) -> None:
+    def started(config: RunConfig, show: object, again_of: str, llm_budget: int | None) -> None:
         """A run whose odd seeds show what the first does, and even ones nothing."""
+        assert llm_budget == 1000
         nothing = replace(found, searches=()) if config.seed % 2 == 0 else found
         with begun(config, again_of=again_of) as store:
             settings = {**found.task_settings, "prefix": str(config.seed)}
             tell_first(Run(store), replace(nothing, seed=config.seed, task_settings=settings))
 
     monkeypatch.setattr(runner, "start", started)
+    how: Any = {"show": lambda event: None, "granted": True, "llm_budget": 1000}
     for wrong in ({"tau": 0.35}, {"task_settings": {**config.task_settings, "operators": ["+"]}}):
         with pytest.raises(errors.UsageError, match=r"another (tau|operators); drop"):
-            runner.run_again("b00d", config.model_copy(update=wrong), 1, lambda event: None, True)
-    runner.run_again("b00d", config, 2, lambda event: None, True)
-    started(config.model_copy(update={"seed": 2}), None, "b00d")
-    told = runner.run_again("b00d", config, 1, lambda event: None, True).text
+            runner.run_again("b00d", config.model_copy(update=wrong), 1, **how)
+    runner.run_again("b00d", config, 2, **how)
+    started(config.model_copy(update={"seed": 2}), None, "b00d", 1000)
+    told = runner.run_again("b00d", config, 1, **how).text
     assert "In 3 more runs with other draws (seeds 1, 2, 3; other prefix) none of" in " ".join(told.split())
     with opened(copied_run, read_only=True) as run:
         assert {unit.again for unit in run.findings.shown()} == {types.Share(count=2, n=3)}

@@ -11,6 +11,7 @@ from mecharule_ops import events, types
 from mecharule_ops.cha.prediction import LayerPrediction
 from mecharule_ops.run.analyse import analyse_run
 from mecharule_ops.run.outlook import SearchOutlook, outlook
+from mecharule_ops.run.planning import STILL_ASKED
 
 SMALL: dict[str, Any] = {
     **{"model": "arith-tiny", "regimes": (1,), "records": 300, "slice_size": 32, "proposals": 0},
@@ -23,6 +24,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "grouped": {"rest": "grouped"},
     "cha": {"search": "cha"},
     "parity": {"parity": True},
+    "layer": {"layer": 0},
 }
 
 
@@ -56,6 +58,8 @@ def test_what_is_said_is_what_is_asked(tmp_path: Path, kind: str) -> None:
     if kind in ("heads", "exhaustive"):
         assert said.least.groups == price.evaluations == groups
         assert price.ablations == f"{groups:,} group ablations"
+    if kind == "layer":
+        assert said.prediction_forwards <= STILL_ASKED * said.units * 64
     if kind == "exhaustive":
         assert said.least.example_forwards == price.example_forwards == forwards
     if kind == "audited":
