@@ -86,11 +86,16 @@ class ChatPane(Vertical):
         """Scroll to the last turn."""
         self.query_one("#log").scroll_end(animate=False)
 
-    def to_last(self, who: str) -> None:
-        """Scroll to the last turn of one who speaks: what is longer than the pane is read from its first line."""
-        log, lines = self.query_one("#log"), [line for line in self.query(ChatLine) if line.entry.who == who]
-        if lines:
-            self.call_after_refresh(log.scroll_to_widget, lines[-1], top=True, animate=False)
+    def to_last(self, who: str = "") -> None:
+        """Scroll to the last turn, of one who speaks or of all: a longer one is read from its first line."""
+        turns = [one for one in self.query(ChatLine) if who in ("", one.entry.who)]
+        if turns:
+            self.call_after_refresh(
+                self.query_one("#log").scroll_to_widget, turns[-1], top=True, animate=False
+            )
+
+    # The pane may shrink to a line, which is then of the last turn.
+    on_descendant_blur = partialmethod(to_last)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

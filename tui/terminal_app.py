@@ -33,7 +33,8 @@ _SIGNS = {pair[0]: pair[1] for pair in Path(__file__).with_name("ascii.txt").rea
 @lru_cache(4096)
 def ascii_only(text: str) -> str:
     """The text in ASCII, as wide as before; a sign without a likeness becomes `?`, an arrow takes a blank before it."""
-    return text if text.isascii() else "".join(map(_likeness, text.replace(" →", "->").replace(" ↔ ", "<->")))
+    parted = text.replace(" →", "->").replace(" ↔ ", "<->").replace("'⏎'", r" \n")
+    return text if text.isascii() else "".join(map(_likeness, parted))
 
 
 def _likeness(char: str) -> str:

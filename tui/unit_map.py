@@ -60,12 +60,12 @@ class Grid:
             columns, rows = _cut(layers, room), _cut(units, height)
             cells = tuple(tuple(Cell(c, r.start, r.stop) for c in columns) for r in rows)
         else:
-            rows = _cut(units, min(max(1, height // max(1, layers)), -(-units // room)))
-            columns = _cut(len(rows[0]), room)
+            size = -(-units // min(max(1, height // max(1, layers)), -(-units // room)))
+            columns = _cut(size, room)
             cells = tuple(
-                tuple(Cell(at, r.start + c.start, min(r.start + c.stop, r.stop)) for c in columns)
+                tuple(Cell(at, r + c.start, min(r + c.stop, units)) for c in columns if r + c.start < units)
                 for at in _cut(layers, layers)
-                for r in rows
+                for r in range(0, units, size)
             )
         return cls(cells, max(1, min(3, room // max(1, len(columns)))), across)
 

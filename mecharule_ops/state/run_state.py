@@ -6,7 +6,7 @@ Events may be repeated: a resumed search tells its story again and replaces what
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from mecharule_ops import events, nodes
 from mecharule_ops.state.search_view import CHA, EXHAUSTIVE, GUIDED, SearchId, SearchView
@@ -34,6 +34,9 @@ class RunState:
     """By (regime, layer): the share that flips without the whole layer."""
     price: events.Price | None = None
     cost: events.CostChanged | None = None
+    """Of every process that ran it."""
+    earlier: events.CostChanged | None = None
+    """Of those before the one at work."""
     left: events.TimeLeft | None = None
     """None where it is not known yet."""
     status: str = "not started"
@@ -51,7 +54,8 @@ class RunState:
                 view = self._started(event.search).told(event.node)
                 return replace(self._with_search(view), latest=latest)
             case events.RunStarted():
-                return replace(self, header=event, status="running", finished=False, stage=None, left=None)
+                begun = replace(self, header=event, status="running", finished=False, stage=None, left=None)
+                return replace(begun, earlier=self.cost)
             case events.RunFinished():
                 return replace(self, status=event.status, finished=True, stage=None)
             case events.StageStarted():
@@ -75,7 +79,8 @@ class RunState:
             case events.Price():
                 return replace(self, price=event)
             case events.CostChanged():
-                return replace(self, cost=event)
+                had = asdict(self.earlier) if self.earlier else {}
+                return replace(self, cost=replace(event, **{k: v + asdict(event)[k] for k, v in had.items()}))
             case events.TimeLeft():
                 return replace(self, left=event)
         return self

@@ -31,6 +31,7 @@ def _stream(seed: int, length: int) -> list[kinds.Event]:
         if search not in known or chance.random() < 0.01:
             known[search] = []
             told.append(kinds.SearchStarted(search=search, units=chance.randrange(50, 90)))
+        told += [run_started()] * (chance.random() < 0.02)
         kind = chance.randrange(10)
         node = chance.randrange(60) if kind < 6 else 0
         number = chance.randrange(5)
@@ -68,10 +69,15 @@ class _Naive:
         self.searches: dict[str, dict[str, Any]] = {}
         self.stages: dict[str, kinds.Event] = {}
         self.last: dict[type, kinds.Event] = {}
+        self.tests, self.before = 0, 0
 
     def tell(self, event: kinds.Event) -> None:
         self.last[type(event)] = event
         match event:
+            case kinds.RunStarted():
+                self.before = self.tests
+            case kinds.CostChanged():
+                self.tests = self.before + event.group_evaluations
             case kinds.SearchStarted():
                 self.searches[event.search] = {"asked": {}, "tested": {}}
             case kinds.NodeAsked():
@@ -92,7 +98,7 @@ def _assert_same(state: run_state.RunState, naive: _Naive) -> None:
         assert view.result == search.get("end")
         assert view.tested == len(search["tested"])
     assert dict(state.stages) == naive.stages
-    assert state.cost == naive.last.get(kinds.CostChanged)
+    assert (state.cost.group_evaluations if state.cost else 0) == naive.tests
 
 
 @pytest.mark.parametrize("seed", range(6))

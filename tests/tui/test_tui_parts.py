@@ -8,10 +8,13 @@ import subprocess
 import sys
 import unicodedata
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 from events_told import folded
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -38,6 +41,7 @@ from tui.screens.run_screen import RunScreen
 from tui.session import Entry, Session
 from tui.terminal_app import MechaRuleApp, ascii_only
 from tui.tree_pane import row_text, rows_of
+from tui.unit_map import Grid
 from tui.words import said
 
 PIECES = [
@@ -47,6 +51,15 @@ PIECES = [
     *("שלום", "مرحبا", "漢字", "👩‍👩‍👧", "é", "e\u0301", "b >= 100", "$primary"),
 ]
 SCREENS: tuple[type[CommandScreen], ...] = (HomeScreen, NewRunScreen, RunScreen, ReplayScreen, ReadingScreen)
+
+
+@given(st.integers(1, 40), st.integers(1, 600), st.integers(10, 120), st.integers(1, 40))
+def test_each_unit_of_each_layer_has_one_cell_of_the_map(
+    layers: int, units: int, width: int, height: int
+) -> None:
+    cells = [cell for row in Grid.of(layers, units, width, height).cells for cell in row]
+    found = [(layer, unit) for each in cells for layer in each.layers for unit in range(each.begin, each.end)]
+    assert sorted(found) == [*product(range(layers), range(units))]
 
 
 # --- text from outside ------------------------------------------------------------------------------------
@@ -61,6 +74,7 @@ def test_ten_thousand_hostile_texts_appear_exactly_as_plain_text() -> None:
         assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co")]
         assert "".join(segment.text for segment in said(text).render(console)) == shown
         assert ascii_only(shown).isascii()
+    assert ascii_only("'⏎' ○◦ → a") == r" \n o?-> a"
     assert plain_text.plain("a\n b") == "a b"
     assert Text.from_markup("op in [b]").plain != "op in [b]" == said("op in [b]").plain
 

@@ -6,7 +6,6 @@ Claims, rules, comparisons, gates and the whole report are read here; nothing is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -25,33 +24,33 @@ if TYPE_CHECKING:
 
 
 def rules_text(rows: Sequence[Mapping[str, Any]], judged: Mapping[tuple[int, str], UnitJudged]) -> Text:
-    """A row a unit, with its mark: the rule that is told of it, its first, in words, with the flips where it holds and
-    elsewhere.
+    """A row a unit, with its mark: its exception where that is shown, else its first rule, in words, with the flips
+    where it holds and elsewhere.
 
-    Units that are shown go before the others, then rules that answers kept aside bear out.
+    Units that are shown go before the others, then rules that answers kept aside bear out; the others are counted.
     """
     from mecharule_ops.facts.rules import in_brief, short
 
-    text, first = Text(), [next(of_unit) for _, of_unit in groupby(rows, itemgetter("search", "unit"))]
-    units = [(row, judged.get((int(row["regime"] == words.arrow(1)), row["unit"]))) for row in first]
+    text, named = Text(), itemgetter("search", "unit")
+    first = {named(row): row for row in (*rows, *rows[::-1])}
+    first |= {named(row): row for row in rows if row["family"] == "exception" and row["rule"]}
+    units = [(row, judged.get((int(row["regime"] == words.arrow(1)), row["unit"]))) for row in first.values()]
     looks = [(row, words.JUDGED[unit.certainty] if unit else words.NOT_RULED_OUT) for row, unit in units]
     for row, look in sorted(looks, key=lambda one: (one[1] != words.JUDGED["shown"], one[0]["rule"] is None)):
         text.append(f"{look.glyph} ", look.style)
-        text.append(f"{plain_text.plain(row['unit'])}  {row['regime']}", "bold").append(
-            f"  {look.word}", look.style
-        )
+        text.append(f"{plain_text.plain(row['unit'])}  {row['regime']}", "bold")
+        text.append(f"  unit {look.word}", look.style)
         if row["n_where"] is None:
             text.append(f"  {plain_text.plain(row['learned'] or row['absent'])}\n\n")
             continue
         mcc = "" if row["mcc"] is None else f", MCC {short(row['mcc'])}"
         holds, _, why = row["shown"].partition(", ")
-        text.append("  " + told(f"rule.told.{holds}", family=row["family"], why=f"{why}{mcc}"), "dim").append(
-            "\n"
-        )
+        text.append(f"  {told(f'rule.told.{holds}', family=row['family'], why=f'{why}{mcc}')}\n", "dim")
         text.append(f"{plain_text.plain(in_brief(row['in_words']) or row['learned'])}\n")
         counts = [(row[f"flips_{where}"], row[f"n_{where}"]) for where in ("where", "elsewhere")]
         text.append_text(words.where_bars(counts, look.style if row["rule"] else "dim")).append("\n")
-    return text
+    others = len(rows) - len(first)
+    return text.append(told("rule.told.others", others=others) if others else "", "dim")
 
 
 class ReadingScreen(CommandScreen):
