@@ -113,8 +113,7 @@ def pair_by_length(
     onward = np.stack([left, distance[left].argmin(axis=1)], axis=1)
     backward = np.stack([distance[:, right].argmin(axis=0), right], axis=1)
     pairs = np.unique(np.concatenate([onward, backward]), axis=0)
-    closest = np.argsort(distance[pairs[:, 0], pairs[:, 1]], kind="stable")[:max_pairs]
-    return pairs[closest].astype(np.int64)
+    return pairs[np.argsort(distance[pairs[:, 0], pairs[:, 1]], kind="stable")[:max_pairs]].astype(np.int64)
 
 
 def _distances(

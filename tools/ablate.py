@@ -153,10 +153,11 @@ def flip(run: Run, given: FlipArguments, tell: Tell) -> Priced:
     where = rules.told_where(run.account(unit, outcome.regime), known.rule if known else None)
     if outcome.regime is not regime or not where:
         return of_facts([*facts, of.told("rule", "flip.rule.none", regime=regime)])
-    fires = any(rule_fires(rule, task, [record])[0] for rule in where)
-    value = {"text": " or ".join(map(str, where)), "fires": fires, "agrees": fires == row.flipped}
-    words = rules.in_brief(in_words.CLAUSE.join(in_words.rule_in_words(rule, task) for rule in where))
-    parts = {"among": "among" if fires else "not among", "words": words}
+    cases = [algebra.Rule((clause,)) for rule in where for clause in rule.clauses]
+    met = [case for case in cases if rule_fires(case, task, [record])[0]]
+    value = {"text": " or ".join(map(str, where)), "fires": bool(met), "agrees": bool(met) == row.flipped}
+    words = rules.in_brief(in_words.CLAUSE.join(in_words.rule_in_words(rule, task) for rule in met or where))
+    parts = {"among": "among" if met else "not among", "words": words}
     return of_facts([*facts, of.told("rule", "flip.rule", value, **parts)])
 
 

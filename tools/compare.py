@@ -8,7 +8,6 @@ from mecharule_ops import bases, errors, mcnemar, nodes, types
 from mecharule_ops.facts.answer_text import answer_text
 from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.findings.counts import jaccard
-from mecharule_ops.findings.records import Findings
 from mecharule_ops.numbers import of_n, percent_at_least, plural
 from mecharule_ops.pages import as_text, document
 from mecharule_ops.run import live_run, opening
@@ -17,6 +16,7 @@ from tools import _counts, arguments
 from tools._asked import units_of
 from tools.result import WIDTH, About, Priced, Tell, ToolResult, of_facts
 
+_TOLD_OTHERWISE = "task_settings", "bases", "baseline", "phase", "rows", "device", "engine"
 NAMES = "first", "second"
 """Of two runs, as facts name them."""
 
@@ -100,7 +100,7 @@ def _of_runs(first: live_run.Run, second: live_run.Run) -> Iterator[Fact]:
             of, cells = About(f"unit.{unit}.{regime.value}", sources[0], unit), [*map(_cells, fates.values())]
             value = {"regime": regime.arrow, **fates}
             yield of.told("kept_aside", "compare.runs.kept_aside", value, *sources, cells=cells)
-    if differing := _differences(*runs):
+    if differing := _differences(first, second):
         differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in differing.items())
         parted = {"names": ", ".join(differing), "differ": differ}
         yield of_runs.told("settings", "compare.runs.settings", differing, *sources, **parted)
@@ -112,7 +112,7 @@ def _fate(told: RunState, unit: types.Neuron, regime: types.Regime) -> dict[str,
         return {"certainty": one.certainty, "flips": one.flips, "n": one.n, "at_least": one.lower}
     if not (path := told.settled(unit, regime.value)):
         return {"certainty": "not searched"}
-    return {"certainty": "open" if path[-1].verdict is nodes.Verdict.KEPT else "ruled out"}
+    return {"certainty": "not ruled out" if path[-1].verdict is nodes.Verdict.KEPT else "ruled out"}
 
 
 def _cells(fate: Any) -> tuple[str, ...]:
@@ -144,15 +144,18 @@ def _beside(told: tuple[Fact, ...], *runs: str) -> ToolResult:
     return ToolResult(text="\n".join([" ↔ ".join(runs), text, "", *map(str.rstrip, table)]), facts=told)
 
 
-def _differences(*runs: Findings) -> dict[str, tuple[str, str]]:
+def _differences(*runs: live_run.Run) -> dict[str, tuple[str, str]]:
     """Settings that differ, of one task its own too: a comparison across them is not one of the units alone."""
-    names = ("model", "model_hash", "task", "tau", "epsilon", "alpha", "proposer", "seed")
-    told = [{name: str(getattr(findings, name)) for name in names} for findings in runs]
-    same_task = told[0]["task"] == told[1]["task"]
-    for settings, findings in zip(told, runs, strict=True):
+    told, same_task = list[dict[str, str]](), runs[0].config.task == runs[1].config.task
+    for run in runs:
+        findings = run.findings
+        settings = {name: str(value) for name, value in run.config if name not in _TOLD_OTHERWISE}
         settings |= {f"task.{name}": f"{it}" for name, it in findings.task_settings.items() if same_task}
-        used = {f"{one.intervention.basis} {one.intervention.baseline}" for one in findings.searches}
-        settings["interventions"] = ", ".join(sorted(used))
+        how = {one.intervention for one in findings.searches}
+        settings["interventions"] = ", ".join(
+            sorted(f"{one.basis} {one.baseline} {one.phase}" for one in how)
+        )
+        told.append(settings | {"model_hash": findings.model_hash})
     one, other = told
     named = {name: (one.get(name, "–"), other.get(name, "–")) for name in one | other}
     return {name: both for name, both in named.items() if both[0] != both[1]}

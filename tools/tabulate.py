@@ -172,6 +172,8 @@ def register(run: Run, given: arguments.RegisterArguments, tell: result.Tell) ->
     """The ledger's entry of a claim; what was decided before is read back. Cost: no model call, no flip is read."""
     asked = _asked.Asked.of(run, given)
     unit, condition = str(asked.neuron), _asked.condition_of(run, given.where)
+    if not fires(run, condition).any():
+        raise UsageError(f"expected a condition that holds on some record, got {given.where!r}")
     claim = Claim(unit=unit, regime=asked.regime, rule=condition, threshold=given.threshold, by="register")
     sentence = claim.sentence(rule_in_words(condition, run.task))
     yield 0
@@ -181,10 +183,12 @@ def register(run: Run, given: arguments.RegisterArguments, tell: result.Tell) ->
     facts = [of.told("registered", "register.entered", value, said=sentence.removesuffix("."))]
     looks = tabulating.looks_at(run, unit, asked.regime)
     looked = [look["by"] for look in looks if tabulating.touches(look["condition"], str(condition))]
+    looked = looked[: [*looked, "decide"].index("decide")]
     if entry.outcome is not None:
         facts.append(claim_fact(run, _claim(run, entry), entry))
-    elif looked:
-        facts.append(of.told("looked_at_before_by", "register.looked", looked, verbs=", ".join(looked)))
+    if looked:
+        key = f"register.looked{'' if entry.outcome is None else '.decided'}"
+        facts.append(of.told("looked_at_before_by", key, looked, verbs=", ".join(looked)))
     facts.append(_looks(run, asked.neuron, asked.regime))
     if entry.outcome is None:
         facts.append(fact(f"`mecharule decide {run.id} {entry.id}` decides it, once", of.source, unit=unit))

@@ -168,7 +168,7 @@ class _Told:
             yield self.of.told("where", "when.flips", codec.encode(where), part="When", w=where)
         rest = [term for term in drive.terms if term not in named]
         if finer := "; ".join(f"{'most' if term.lifts > 0 else 'least'} where {term.words}" for term in rest):
-            yield self.of("finer", f"Finer conditions: {finer}", finer, part="When")
+            yield self.of("finer", f"Finer, each added to those before: {finer}", finer, part="When")
 
     def _told_before(self, one: Fact, name: str) -> Fact:
         """A part of an explanation as a fact of this answer, whose value is its sentence where it has none."""

@@ -385,7 +385,7 @@ def report_of(findings: Findings, example: str = "") -> ToolResult:
     """
     from mecharule_ops.pages.screen import screen
 
-    spent = any(SearchStatus.BUDGET_SPENT.value in search.status for search in findings.searches)
+    spent = findings.cut_short == SearchStatus.BUDGET_SPENT
     nothing = all(search.nothing_searched for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),

@@ -73,8 +73,7 @@ class LayerPrediction:
 def ranked(predictions: Sequence[LayerPrediction]) -> Int[np.ndarray, " unit"]:
     """Places of the units of all layers one after the other, most promising first; ties go to earlier layers."""
     strength = np.concatenate([prediction.strength for prediction in predictions])
-    scores = np.concatenate([prediction.scores for prediction in predictions])
-    return np.lexsort((-scores, -strength))
+    return np.lexsort((-np.concatenate([prediction.scores for prediction in predictions]), -strength))
 
 
 def order_over_layers(predictions: Sequence[LayerPrediction]) -> Int[np.ndarray, " unit"]:

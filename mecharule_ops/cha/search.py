@@ -53,8 +53,7 @@ class ChaSearch(group_search.GroupSearch):
 
 def exhaustive_search(candidates: LayerCandidates, *, settings: ChaSettings, regime: Regime) -> ChaSearch:
     """A search that asks every unit once, for all its examples; its tree has only roots of one unit."""
-    singly = replace(settings, largest=1, testing=Testing.FIXED)
-    return ChaSearch(candidates, settings=singly, regime=regime)
+    return ChaSearch(candidates, settings=replace(settings, largest=1, testing=Testing.FIXED), regime=regime)
 
 
 def singleton_estimates(tree: ChaTree, basis: Basis) -> dict[Neuron, FlipEstimate]:

@@ -9,8 +9,7 @@ from mecharule_ops.thresholds import ALPHA
 
 def selective_words(controls: AgonistControls) -> str:
     """`selective`, `not selective` or `selectivity undecided`."""
-    undecided = controls.selective is Selective.UNDECIDED
-    return "selectivity undecided" if undecided else controls.selective.value
+    return "selectivity undecided" if controls.selective is Selective.UNDECIDED else controls.selective.value
 
 
 def beside_random(controls: AgonistControls | None) -> str:

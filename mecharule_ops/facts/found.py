@@ -21,7 +21,8 @@ def opening(findings: Findings) -> tuple[str, ...]:
     success = f"{findings.words.success} on {numbers.of_n(findings.task_score)}"
     trained = [f"{glossary.TERMS[BUNDLED].means}."] if findings.model == BUNDLED else []
     asked = f"Run {findings.run}: {findings.task} on {findings.model}, which is {success}."
-    return (asked, *trained, *findings.notes)
+    cut = [fact.said("found.partial", f=findings)] if findings.cut_short else []
+    return (asked, *trained, *cut, *findings.notes)
 
 
 def in_short(findings: Findings, example: str = "") -> dict[str, str]:

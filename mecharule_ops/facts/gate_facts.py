@@ -26,8 +26,7 @@ def gate_facts(found: LearnedGates, words: types.OutcomeWords) -> Iterator[Fact]
     for one in found.controls:
         value = {"result": _value(one.result), "ahead": _value(one.ahead)}
         said = {"points": points_words(one.result), "ahead": points_words(one.ahead)}
-        name = f"control.{one.kind.name.lower()}"
-        yield of.told(name, "gates.control", value, kind=one.kind.value, **said)
+        yield of.told(f"control.{one.kind.name.lower()}", "gates.control", value, kind=one.kind.value, **said)
     beaten = [one.ahead.interval[0] > 0 for one in found.controls if one.kind is not ControlKind.RANDOM]
     needed = result.interval[0] > 0 and all(beaten)
     yield of.told("units_needed", f"gates.units_needed{'' if needed else '.not'}", needed)

@@ -57,7 +57,7 @@ def when_told(account: accounts.Account | None, anchored: UnitRule | None, unit:
     if account is not None:
         return next(iter(when_forms(account).values()))
     if anchored is None or not anchored.shown:
-        return said("account.none", unit=unit, run=run)
+        return said(f"account.none{'.rule' if anchored else ''}", unit=unit, run=run)
     if anchored.where is None or not anchored.words:
         return rule_words(anchored, run)
     return f"{_by_rule(anchored)}; {stability(anchored)}"

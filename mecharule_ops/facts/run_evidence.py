@@ -180,7 +180,7 @@ def _controls_of(findings: Findings, unit: Unit) -> Iterator[Stated]:
         "evidence": shown_units.evidence_words(findings, unit),
         "beside": selective and f"; it stands {shown_units.rank_words(unit)} units, {selective}",
         "strength": told_apart(unit.estimate.strength, tau),
-        "lower": told_apart(unit.lower, tau),
+        "lower": told_apart(unit.lower, tau, -1),
         "under": "" if unit.counts_show_it else f", below τ = {tau:g}",
     }
     value = {"strength": unit.estimate.strength, "lower": unit.lower, "shown": unit.is_shown}
@@ -265,7 +265,7 @@ def next_steps(run: Run | None, findings: Findings) -> Iterator[Stated]:
     reasons = [shown_units.unshowable_by(findings, each) for each in found]
     if "few_drawn" in reasons:
         yield stated("next.controls", shown_units.measures(findings), how=shown_units.measures(findings))
-    if not (findings.again or all(reasons)):
+    if not (findings.again or all(reasons) or findings.cut_short):
         command = f"mecharule run --from {findings.run} --again 3"
         yield stated("next.run", command, command=command)
     searched = {each.intervention.basis for each in findings.searches}

@@ -15,8 +15,7 @@ NOT_MEASURED = "not measured"
 
 def marked(unit: Unit) -> str:
     """`● a20.h8`: a τ-agonist with the mark of how sure it is."""
-    certainty = unit.evidence.certainty if unit.evidence else Certainty.OPEN
-    return f"{certainty.glyph} {unit.neuron}"
+    return f"{(unit.evidence.certainty if unit.evidence else Certainty.OPEN).glyph} {unit.neuron}"
 
 
 def unit_status(unit: Unit) -> str:

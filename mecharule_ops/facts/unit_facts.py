@@ -203,8 +203,7 @@ def _breaks(chain: Chain) -> str:
         there = "" if change.place == place.place else f" in {change.place}"
         turned = f"{quoted(change.before)} → {quoted(change.after)}{there}"
         rest += f"; most often {turned} ({change.count}×)"
-    where = place.place[:1].upper() + place.place[1:]
-    return said("chain.breaks", where=where, count=place.count, rest=rest)
+    return said("chain.breaks", where=place.place[:1].upper() + place.place[1:], count=place.count, rest=rest)
 
 
 def _reads(chain: Chain) -> str:
@@ -274,7 +273,8 @@ def _carriers(chain: Chain) -> str:
         return ""
     held.sort(key=lambda one: -one[1])
     named = ", ".join(f"{hold} {gone}" for hold, gone in held[:_NAMED] if gone)
-    return said("chain.carriers", named=named) if named else said("chain.carriers.none")
+    asked = numbers.plural(len(held), "unit")
+    return said(f"chain.carriers{'' if named else '.none'}", held=asked, named=named)
 
 
 def _pairs(pairs: Sequence[PairFlips]) -> list[str]:
@@ -285,7 +285,8 @@ def _pairs(pairs: Sequence[PairFlips]) -> list[str]:
         add = ", or their effects add up" if pair.interaction is Interaction.BACKUP else ""
         lines.append(said("chain.pair", p=pair, new=numbers.plural(pair.extra.count, "new flip"), add=add))
     counts = [f"{pair.other} {pair.together} ({pair.either}; {pair.independent:.0f})" for pair in quiet]
-    return [*lines, *([said("chain.pairs.quiet", n=quiet[0].n, counts=" · ".join(counts))] if quiet else [])]
+    told = [said("chain.pairs.quiet", q=quiet[0], counts=" · ".join(counts))] if quiet else []
+    return [*lines, *told]
 
 
 Part = TypeVar("Part", Written, HeadReading, Activation, DirectShare)

@@ -254,6 +254,12 @@ class Findings:
         """Every localized unit, search by search, in the order of `units_of`."""
         return tuple(unit for search in self.searches for unit in self.units_of(search))
 
+    @property
+    def cut_short(self) -> str:
+        """Why a search ended before its time; empty where none did."""
+        early = types.SearchStatus.BUDGET_SPENT, types.SearchStatus.STOPPED
+        return next((why.value for why in early if any(why in one.status for one in self.searches)), "")
+
     def units_of(self, search: SearchOutcome) -> tuple[Unit, ...]:
         """The localized units of one search: in the order of `evidence_of`, then the others by name."""
         ranked = {unit: place for place, unit in enumerate(self.evidence(search))}

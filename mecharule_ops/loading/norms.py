@@ -46,5 +46,4 @@ def before(
 
 def _epsilon(rms_norm: nn.Module) -> float:
     """The field's name differs between families."""
-    field = "variance_epsilon" if hasattr(rms_norm, "variance_epsilon") else "eps"
-    return float(getattr(rms_norm, field))
+    return float(getattr(rms_norm, "variance_epsilon" if hasattr(rms_norm, "variance_epsilon") else "eps"))

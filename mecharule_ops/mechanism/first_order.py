@@ -173,8 +173,6 @@ def drops(
     records: Sequence[BehaviourRecord],
     replacements: Mapping[Basis, ReplacementTable],
     units: Sequence[Neuron],
-    *,
-    competitors: int = thresholds.COMPETITORS,
     should_stop: Stop = lambda: False,
 ) -> Effects:
     """The steady drops of a few units of any bases, as `effects_of_kinds` gives them, by derivatives carried forward.
@@ -183,8 +181,8 @@ def drops(
     tokens and competitors. Memory and errors as `effects_of_kinds`.
     """
     (phase,) = {table.intervention.phase for table in replacements.values()}
-    forcing, head = forced.Forcing(subject, records, phase), LeadHead(subject, competitors)
-    leads = Leads.empty(forcing.completions, competitors)
+    forcing, head = forced.Forcing(subject, records, phase), LeadHead(subject, thresholds.COMPETITORS)
+    leads = Leads.empty(forcing.completions, thresholds.COMPETITORS)
     found = np.full((*leads.lead.shape, len(units)), np.nan, np.float32)
 
     def one(rows: list[int]) -> None:

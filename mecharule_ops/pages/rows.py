@@ -122,7 +122,7 @@ class UnitRow:
     """Flip rate on D+ less that on D-."""
     random_below: int | None = column("above random units", _above, side="l")
     """Of so many `random_units` of the basis those that flip fewer held-out records; None where none was ablated."""
-    random_units: int | None = column(of="controls.basis.n")
+    random_units: int | None
     selective: str = column("selective", lambda row: _YES_NO.get(row.selective, row.selective))
     """`selective`, `not selective`, `undecided` or `not run`."""
 
@@ -371,12 +371,12 @@ KINDS: Mapping[str, tuple[type, Callable[[live_run.Run], Iterable[Any]]]] = {
 
 def unit_row(unit: Unit, search: str = "") -> UnitRow:
     """What was found of one unit."""
-    controls = unit.controls
-    drawn = None if controls is None else controls.basis
-    below = None if drawn is None else drawn.n - drawn.count
-    selective = "not run" if controls is None else controls.selective.value
+    selective = "not run" if unit.controls is None else unit.controls.selective.value
     told = {"unit": str(unit.neuron), "certainty": shown_units.unit_status(unit), "selective": selective}
-    return row_of(UnitRow, unit, search=search, random_below=below, **told)
+    rank = shown_units.above(unit)
+    return row_of(
+        UnitRow, unit, search=search, random_below=rank and rank.count, random_units=rank and rank.n, **told
+    )
 
 
 def _rule(findings: Findings, search: str, unit: Unit, rule: UnitRule) -> RuleRow:

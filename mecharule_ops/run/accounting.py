@@ -259,8 +259,8 @@ def _points(
     if not there.any():
         return None
     return accounts.LeadsAndDrops(
-        lead=tuple(round(float(logits), 3) for logits in lead[there]),
-        drop=tuple(round(float(logits), 3) for logits in drop[there]),
+        lead=tuple(round(float(logits), 6) for logits in lead[there]),
+        drop=tuple(round(float(logits), 6) for logits in drop[there]),
         flipped=tuple(flips[drawn[there]].tolist()),
     )
 

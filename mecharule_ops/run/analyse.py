@@ -32,7 +32,7 @@ from mecharule_ops.run.preparation import prepare
 from mecharule_ops.slices import CompactSlices
 from mecharule_ops.store import keys
 from mecharule_ops.tasks.table_check import FEW, too_few, too_small
-from mecharule_ops.types import Basis, Candidates, Regime, SearchStatus, Share
+from mecharule_ops.types import Basis, Candidates, Regime, Share
 
 PACED = 5
 """Every so many layers one is ablated as a whole before the search, from the last but one down: their pace prices it.
@@ -285,9 +285,7 @@ def _close_completions(run: live_run.Run, rounding: Rounding) -> counts.CloseCom
 
 def run_status(findings: records.Findings) -> str:
     """How the run ended, in a few words for a list of runs."""
-    partial = {SearchStatus.BUDGET_SPENT.value, SearchStatus.STOPPED.value}
-    ended = {status for search in findings.searches for status in search.status}
     found = f"{numbers.plural(many, 'unit')} shown" if (many := len(findings.shown())) else "no unit is shown"
     if all(search.nothing_searched for search in findings.searches):
         return "finished: nothing was searched"
-    return f"partial: {found}" if ended & partial else f"finished: {found}"
+    return f"{'partial' if findings.cut_short else 'finished'}: {found}"

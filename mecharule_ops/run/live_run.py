@@ -436,28 +436,21 @@ class Run:
         self,
         intervention: types.Intervention,
         *,
-        plain: bool = False,
         records: Sequence[types.BehaviourRecord] | None = None,
         slope: float | None = None,
     ) -> AblationEngine | ReferenceEngine:
         """An engine that asks the model, over the run's records or others: the one place where a run makes one.
 
-        `plain` is the reference path, whatever the run's own engine is. Its batches are the run's, and a stop ends it;
-        engines over the run's records share their clean passes.
+        Its batches are the run's, and a stop ends it; engines over the run's records share their clean passes.
         Without a `slope` every product is in float32.
         """
         from mecharule_ops.engine.ablation import AblationEngine
         from mecharule_ops.engine.reference import ReferenceEngine
 
-        asked = (
-            self.subject,
-            self.task,
-            self.observed.records if records is None else records,
-            intervention,
-            self.replacement(intervention),
-        )
+        over = self.observed.records if records is None else records
+        asked = self.subject, self.task, over, intervention, self.replacement(intervention)
         how: dict[str, Any] = {"rows": self.config.rows, "should_stop": self.should_stop}
-        if plain or self.config.engine == "plain":
+        if self.config.engine == "plain":
             return ReferenceEngine(*asked, **how, given=self.given)
         engine = AblationEngine(*asked, **how, slope=slope, clean=self._clean if records is None else None)
         if records is None and self.store.has(keys.SPLITTER):

@@ -136,9 +136,14 @@ def audit_tests(config: RunConfig, units: int, pruned: int) -> int:
     return max(least, min(AUDITED_AT_MOST, pruned // _EIGHTH))
 
 
-def audit_settings(config: RunConfig, plan: SearchPlan, units: int, pruned: int) -> AuditSettings:
-    """What the money of its exact tests buys an audit: exact tests of everyone, which are a count, or a bound."""
-    tests = audit_tests(config, units, pruned)
+def audit_settings(
+    config: RunConfig, plan: SearchPlan, units: int, pruned: int, spent: int = 0
+) -> AuditSettings:
+    """What the money of its exact tests buys an audit: exact tests of everyone, which are a count, or a bound.
+
+    It is at most what a budget of group ablations leaves when so many are spent.
+    """
+    tests = min(audit_tests(config, units, pruned), max(0, (config.budget or pruned + spent) - spent))
     settings = AuditSettings(
         n_associated=plan.settings.n_associated,
         n_unrelated=plan.settings.n_unrelated,
@@ -207,7 +212,7 @@ def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan,
     if candidates.total <= config.exhaustive_up_to:
         asked |= {(unit.layer, (unit.channel,)) for units in strata.values() for unit in units}
         forwards += population * full
-    elif (settings := audit_settings(config, plan, candidates.total, population)).budget:
+    elif (settings := audit_settings(config, plan, candidates.total, population, len(asked))).budget:
         audit = Audit(strata, settings=settings, rng=np.random.default_rng(config.seed))
         while questions := audit.ask():
             for question in questions:

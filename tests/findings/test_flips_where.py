@@ -61,7 +61,7 @@ def test_a_rule_that_is_not_shown_says_why_with_its_counts() -> None:
         (few, f"can be scored: {few.status.value}"),
     ):
         assert rule_words(rule, "b00d") == f"no input rule {why}; {OPEN}"
-        assert when(rule).startswith("Not asked in this run")
+        assert when(rule).startswith("No learned rule is shown; where it works most was not asked")
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,9 @@ def test_drops_carried_forward_are_those_of_the_backwards(family: str) -> None:
     bench = toy(family)
     tables = {basis: bench.table(Intervention(basis=basis)) for basis in (Basis.ATTN_HEAD, Basis.MLP_HIDDEN)}
     units = {basis: some_units(bench, basis) for basis in tables}
-    every = drops(bench.subject, bench.records, tables, [*chain(*units.values())], competitors=K)
+    every = drops(bench.subject, bench.records, tables, [*chain(*units.values())])
     for basis, table in tables.items():
-        alone = effects(bench.subject, bench.records, table, units[basis], competitors=K)
+        alone = effects(bench.subject, bench.records, table, units[basis])
         places = [every.units.index(unit) for unit in units[basis]]
         assert every.effect[..., places] == pytest.approx(alone.effect, rel=1e-3, abs=1e-4, nan_ok=True)
         assert every.leads.token.tolist() == alone.leads.token.tolist()

@@ -62,7 +62,7 @@ def test_flipped_and_unflipped_are_told_apart_by_glyph(found: records.Findings) 
     rows = rows_of_points(leads)
     assert {len(places) for _, places in rows} == {sum(flipped), len(flipped) - sum(flipped)}
     assert len({glyph for glyph, _ in rows}) == 2
-    assert "200 of 200 lie on their side" in caption
+    assert "200 of the 200 drawn lie on their side" in caption
 
 
 def test_the_page_shows_the_figures_in_cards_and_folds_what_stands_behind(found: records.Findings) -> None:

@@ -142,7 +142,7 @@ def test_a_rule_that_chance_explains_is_not_printed() -> None:
     found = only(POSITIVE, agonists=POSITIVE.agonists[:1], anchored=(weak,))
     for text in (report_text(found), report_page(found)):
         said = flat(text.replace("&gt;", ">"))
-        assert "not asked in this run: `mecharule explain 0c1f a20.h8" in said.lower()
+        assert "where it works most was not asked: `mecharule explain 0c1f a20.h8" in said.lower()
         assert "b >= 50" not in said
         assert "0 of 1 learned rule is shown (corrected for 1, α = .05)" in said
     (row,) = rule_rows(found)

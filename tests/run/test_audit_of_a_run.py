@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bundled_run import finish, new_run, opened
+from bundled_run import QUICK, finish, new_run, opened
 from findings_fixture import FINDINGS, NEGATIVE, POSITIVE, agonist
 
 from mecharule_ops import confidence
@@ -107,6 +107,14 @@ def test_no_audit_where_none_is_wanted_or_everything_is_known(
 ) -> None:
     """0 switches it off; brute force leaves it nothing to ask."""
     assert repeated(finished_run, tmp_path, **settings).audit is None
+
+
+def test_a_budget_bounds_search_and_audit_together(tmp_path: Path) -> None:
+    settings = {**QUICK, "exhaustive_up_to": 0, "budget": 60, "accounts_for": 0, "controls_for": 0}
+    with new_run(tmp_path / "a.mecharule", settings) as run:
+        (searched,) = finish(run)[0].searches
+        assert searched.audit is None or 0 < searched.audit.tested <= 60 - searched.cost.queries
+        assert run.cost.group_evaluations <= 60 + 10
 
 
 def test_the_number_of_draws() -> None:

@@ -69,12 +69,13 @@ def test_running_again_on_the_reference_path_matches(run: Run, bench: Bench) -> 
         assert str(len(certificate.example_ids)) in verification.sentence
 
 
-def test_units_can_be_certified_together(run: Run, bench: Bench) -> None:
+def test_units_can_be_certified_together(run: Run, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group on both slices: one row an example, flips of do(A), both hooks named."""
     units = (Neuron.parse("m0.1"), Neuron.parse("m1.2"))
     positions = run.slices(Regime.BASELINE_POSITIVE).positions
     made = next(certify(run, [units], Regime.BASELINE_POSITIVE))
-    labels = run.completer(run.intervention(Basis.MLP_OUT), plain=True).evaluate([units], positions).labels
+    monkeypatch.setattr(run, "config", run.config.model_copy(update={"engine": "plain"}))
+    labels = run.completer(run.intervention(Basis.MLP_OUT)).evaluate([units], positions).labels
     assert [row.after.label for row in made.rows] == labels[0].tolist()
     assert sum(total.n for total in made.totals) == len(positions)
     assert sum(total.flips for total in made.totals) == int((~labels[0]).sum())

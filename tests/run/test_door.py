@@ -24,15 +24,14 @@ def test_artefacts_are_named_in_one_module() -> None:
     assert [file for file in (*files, HOME) if named.search(file.read_text("utf-8"))] == [HOME]
 
 
-@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("slow", ["fast", "plain"])
-def test_every_engine_of_a_run_stops_when_the_run_does(copied_run: Path, plain: bool, slow: str) -> None:
+def test_every_engine_of_a_run_stops_when_the_run_does(copied_run: Path, slow: str) -> None:
     """The engine behind the store, and whole completions on either path."""
     with opened(copied_run) as run:
         run.config = run.config.model_copy(update={"engine": slow, "rows": 7})
         run.should_stop = lambda: True
         positions = run.eligible(Regime.BASELINE_POSITIVE)[:2].tolist()
-        engine = run.completer(run.intervention(Basis.MLP_OUT), plain=plain)
+        engine = run.completer(run.intervention(Basis.MLP_OUT))
         assert engine._rows == 7
         with pytest.raises(AblationStopped):
             engine.completions([UNIT], positions)

@@ -13,6 +13,7 @@ from outcome_audit import cells
 
 from mecharule_ops import events as kinds
 from mecharule_ops import numbers, types
+from mecharule_ops.facts.found import opening
 from mecharule_ops.findings.records import Findings, SearchOutcome
 from mecharule_ops.run.analyse import analyse_run
 from mecharule_ops.run.live_run import Run
@@ -186,6 +187,7 @@ def test_a_budget_ends_the_search_as_partial(prepared: Path, tmp_path: Path) -> 
     assert types.SearchStatus.BUDGET_SPENT.value in findings.searches[0].status
     assert findings.searches[0].cost.queries <= 5
     assert _status(told).startswith("partial")
+    assert f"Partial: {findings.cut_short}; how much was missed is not bounded." in opening(findings)[2]
 
 
 def _status(told: Sequence[kinds.Event]) -> str:

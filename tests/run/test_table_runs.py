@@ -138,7 +138,8 @@ def _completions(runs: Path, text: str) -> tuple[str, str]:
     (path,) = runs.glob("*.mecharule")
     with opened(path, read_only=True) as run:
         records = [unobserved(typed_example(run.task, text), run.task)]
-        engine = run.completer(run.intervention(types.Basis.ATTN_HEAD), plain=True, records=records)
+        run.config = run.config.model_copy(update={"engine": "plain"})
+        engine = run.completer(run.intervention(types.Basis.ATTN_HEAD), records=records)
         made = [engine.completions([group], [0]) for group in ((), (types.Neuron.parse("a0.h1"),))]
         return tuple(plain_text.plain(run.subject.decode(one.tokens[0][0])) for one in made)
 

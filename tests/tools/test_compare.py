@@ -29,3 +29,5 @@ def test_what_the_other_run_did_not_search_counts_in_no_share(finished_run: Path
     assert bounds == sorted(bounds, reverse=True) != []
     back: Any = call("compare", {"run": str(quick_run), "first": str(finished_run)}).as_json["runs.shared.1"]
     assert (back["not_searched_by_first"], back["union"]) == (row["first"], 0)
+    differ: Any = told.as_json["runs.settings"]
+    assert {"records", "slice_size", "interventions"} <= differ.keys() - {"bases", "phase"}

@@ -48,6 +48,8 @@ def test_a_claim_is_registered_then_decided_with_its_counts(copied_run: Path, as
     assert decided["outcome"]["counts"] == counts
     assert decided["state"] in ("supported", "refuted", "undecided")
     assert f"{counts[0]} of {counts[1]} held-out records" in told.text
+    with pytest.raises(UsageError, match="holds on some record"):
+        ask("register", neuron=unit, where="a > 999")
     assert "so far, by decide" in told.text
 
 
@@ -118,6 +120,9 @@ def test_a_condition_looked_at_as_a_column_or_among_some_is_said_to_be(
     ask: Ask, unit: str, given: dict[str, str]
 ) -> None:
     ask("tabulate", units=unit, records="held-out", **given)
+    told = _entered(ask, unit, "op == '-'")
+    assert told["looked_at_before_by"] == ["tabulate"]
+    ask("decide", claims=str(told["claim"]))
     assert _entered(ask, unit, "op == '-'")["looked_at_before_by"] == ["tabulate"]
 
 
