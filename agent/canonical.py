@@ -216,8 +216,7 @@ def _suggested(text: str, read: Mapping[str, str], names: Names, last: str) -> t
         and (names.edited or row.tool != "pairs")
         and not ("other" in row.takes and "unit" in told)
     ]
-    best = sorted(fits, key=score, reverse=True)[:SUGGESTED]
-    return tuple(row.ask.format(**filled) for row in best)
+    return tuple(row.ask.format(**filled) for row in sorted(fits, key=score, reverse=True)[:SUGGESTED])
 
 
 def _stem(word: str) -> str:

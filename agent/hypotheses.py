@@ -167,8 +167,7 @@ def _told(
 ) -> ToolResult:
     """The verdict first, then each claim's counts, then how many looks these records have had."""
     claims: list[Any] = [one.value for one in decided.facts if one.key.endswith(".verdict")]
-    states = [claim["state"] == HypothesisState.SUPPORTED for claim in claims]
-    shown = list(compress(screened, states))
+    shown = list(compress(screened, [claim["state"] == HypothesisState.SUPPORTED for claim in claims]))
     parts = {"unit": unit, "where": " and where ".join(one.words for one in shown)}
     parts |= {"claims": numbers.plural(len(screened), "claim"), "least": numbers.percent(THRESHOLD)}
     head = said("claims.supported" if shown else "claims.none", **parts)

@@ -243,9 +243,7 @@ def figures(
     ]
     return "\n".join(
         [
-            *markdown(
-                ("search", "runs exact", "τ-agonists found", "wrong", "group ablations", "units"), lines
-            ),
+            *markdown(("search", "runs exact", "planted found", "wrong", "group ablations", "units"), lines),
             *("", *markdown(("figure", "measured"), measured), "", *besides, ""),
             f"Every run: {put_table('known-answers', HEADER, [cells(row) for row in rows])}. {made_at()}",
         ]

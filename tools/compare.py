@@ -10,13 +10,26 @@ from mecharule_ops.facts.fact import Fact, FactValue
 from mecharule_ops.findings.counts import jaccard
 from mecharule_ops.numbers import of_n, percent_at_least, plural
 from mecharule_ops.pages import as_text, document
+from mecharule_ops.plain_text import plain
 from mecharule_ops.run import live_run, opening
 from mecharule_ops.state.run_state import RunState
 from tools import _counts, arguments
 from tools._asked import units_of
 from tools.result import WIDTH, About, Priced, Tell, ToolResult, of_facts
 
-_TOLD_OTHERWISE = "task_settings", "bases", "baseline", "phase", "rows", "device", "engine"
+_TOLD_OTHERWISE = [
+    "task_settings",
+    "bases",
+    "baseline",
+    "phase",
+    "rows",
+    "device",
+    "engine",
+    "anchor_for",
+    "accounts_for",
+    "chains_for",
+    "further",
+]
 NAMES = "first", "second"
 """Of two runs, as facts name them."""
 
@@ -101,7 +114,9 @@ def _of_runs(first: live_run.Run, second: live_run.Run) -> Iterator[Fact]:
             value = {"regime": regime.arrow, **fates}
             yield of.told("kept_aside", "compare.runs.kept_aside", value, *sources, cells=cells)
     if differing := _differences(first, second):
-        differ = "; ".join(f"{name}: {one} | {other}" for name, (one, other) in differing.items())
+        differ = "; ".join(
+            f"{name}: {plain(one)} | {plain(other)}" for name, (one, other) in differing.items()
+        )
         parted = {"names": ", ".join(differing), "differ": differ}
         yield of_runs.told("settings", "compare.runs.settings", differing, *sources, **parted)
 
@@ -137,7 +152,7 @@ def _beside(told: tuple[Fact, ...], *runs: str) -> ToolResult:
             head = value["regime"], "none"
         else:
             continue
-        rows += [(*head, runs[0], *cells[0]), ("", "", runs[1], *cells[1])]
+        rows += [(*head, run, *of_run) for run, of_run in zip(runs, cells, strict=True)]
     header = ("direction", "unit", "run", "kept aside", "at least", "certainty")
     table = as_text.block_lines(document.Table(header=header, rows=tuple(rows), align="llllll"), WIDTH)
     text = answer_text([one for one in told if one.unit is None])

@@ -47,8 +47,7 @@ def runs(given: arguments.RunsArguments, tell: result.Tell) -> result.ToolResult
 
 def _row(run: run_directory.RunSummary) -> tuple[str, ...]:
     when = "" if run.when is None else datetime.fromtimestamp(run.when, UTC).strftime("%Y-%m-%d %H:%M")
-    status = how_far(run.path) if run.status == RUNNING else run.status
-    return (run.id, when, run.task, run.model, status)
+    return (run.id, when, run.task, run.model, how_far(run.path) if run.status == RUNNING else run.status)
 
 
 def how_far(path: Path) -> str:

@@ -125,8 +125,7 @@ def extract(run: live_run.Run, given: ExtractArguments, tell: Tell) -> Priced:
     score = "" if train is None else f" (train MCC {train:.2f}; of permuted labels {permuted:.2f})"
     said = f"rule of {words} in run {run.id}: {rule or learned.status.value}{score}"
     clauses = [document.row_of(ClauseRow, ranked, clause=str(ranked.clause)) for ranked in learned.clauses]
-    rows = document.Table.of_rows(ClauseRow, clauses)
-    result = shown(said, rows, given, key=f"{key}.clauses", run=run.id)
+    result = shown(said, document.Table.of_rows(ClauseRow, clauses), given, key=f"{key}.clauses", run=run.id)
     value = {"rule": rule, "train_mcc": train, "permuted_mcc": permuted, "records": len(positions)}
     first = fact(f"The {said}", f"run:{run.id}", unit=given.unit, key=f"{key}.extracted", value=value)
     return replace(result, facts=(first, *result.facts))

@@ -28,7 +28,7 @@ from mecharule_ops.run import forecast, live_run, opening, outlook, planning
 from mecharule_ops.store import run_directory, run_store
 from mecharule_ops.tasks import prompt_table, table_check, task_names, text
 from mecharule_ops.tasks.base import Task
-from mecharule_ops.types import Basis, Regime, SearchStatus, Share
+from mecharule_ops.types import Basis, Regime, Share
 from tools.result import WIDTH, ToolResult
 
 if TYPE_CHECKING:
@@ -117,8 +117,9 @@ def plan(config: RunConfig, runs: int = 1) -> ToolResult:
         "prompts": f"at most {found.longest_prompt} tokens",
         "memory": f"{weights / 1e9:.2f} GB of weights in float32; {free / 1e9:.2f} GB free; {found.placed}",
     }
-    wrong = [f"could go wrong: {warning}" for warning in warnings]
-    lines = [_total(asked, found, ahead, runs), *wrong, ""]
+    if config.budget:
+        told["budget"] = f"{config.budget:,} group ablations for all searches together, one after the other"
+    lines = [_total(asked, found, ahead, runs), *[f"could go wrong: {warning}" for warning in warnings], ""]
     lines += [f"{name:18} {line}" for name, line in told.items()]
     lines += ["", measured, "Nothing was searched; a yes begins it (--yes agrees beforehand)."]
     planned: dict[str, object] = {"dry_run": True, "settings": settings, "warnings": warnings}
@@ -385,7 +386,7 @@ def report_of(findings: Findings, example: str = "") -> ToolResult:
     """
     from mecharule_ops.pages.screen import screen
 
-    spent = findings.cut_short == SearchStatus.BUDGET_SPENT
+    spent = "the budget" in findings.cut_short
     nothing = all(search.nothing_searched for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),

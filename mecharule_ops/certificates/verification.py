@@ -223,8 +223,7 @@ def _sentence(count: int, differing: Sequence[int], ties: Sequence[int]) -> str:
         f"differs: {len(differing)} of {count} examples differ" if differing else f"match: {count} examples"
     )
     names = f" ({_some(differing)})" if differing else ""
-    tail = f"; {len(ties)} more differ at a near tie ({_some(ties)})" if ties else ""
-    return head + names + tail
+    return head + names + (f"; {len(ties)} more differ at a near tie ({_some(ties)})" if ties else "")
 
 
 def _some(examples: Sequence[int], limit: int = 5) -> str:

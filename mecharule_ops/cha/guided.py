@@ -142,8 +142,7 @@ class GuidedSearch(group_search.GroupSearch):
     def enter(self) -> int:
         """Enter what was decided since the last call into the record of predictions; the τ-agonists among it."""
         found, self._judged = self._nodes[self._judged :], len(self._nodes)
-        alone = [node for node in found if len(node.channels) == 1]
-        return sum(self._enter(node) for node in alone)
+        return sum(self._enter(node) for node in found if len(node.channels) == 1)
 
     def go_on(self) -> None:
         """Fall back, part what was pruned together, or end: the first of them that there is a reason for."""

@@ -94,8 +94,7 @@ class Parting:
         halves = [
             [(half, share) for half in separated(tuple(filter(of, group)))] for group, share in pruned.items()
         ]
-        turns = zip_longest(*halves)
-        self._rounds = [list(_joined(filter(None, turn), quiet, largest)) for turn in turns]
+        self._rounds = [list(_joined(filter(None, turn), quiet, largest)) for turn in zip_longest(*halves)]
 
     def refute(self, unit: int) -> None:
         """A unit is a τ-agonist: whatever was pruned together with it was pruned wrongly."""

@@ -137,8 +137,7 @@ class ReferenceEngine:
                 f"path, got {free / 1e9:.2f} GB; free some or choose another --device"
             )
         twin = AutoModelForCausalLM.from_config(self._subject.hf.config, dtype=torch.float32)
-        here = {name: tensor.to(device).float() for name, tensor in state.items()}
-        twin.load_state_dict(here, assign=True)
+        twin.load_state_dict({name: tensor.to(device).float() for name, tensor in state.items()}, assign=True)
         return TransformerBridge.boot_transformers(
             f"local-{self._subject.hf.config.model_type}",
             hf_model=twin.eval(),

@@ -99,8 +99,7 @@ def when_forms(account: accounts.Account) -> dict[str, str]:
         told = said("when.drive", where=drive_words(drive), top=drive.top)
         forms[f"drive AUC {short(drive.fit.auc)}"] = f"{told}{compared}"
     elif account.comparison_holds and (score := account.compared) is not None and score.held_out is not None:
-        no_words = "" if drive is None else said("when.no_words")
-        by_lead = said("when.by_lead", every=every, drive=no_words)
+        by_lead = said("when.by_lead", every=every, drive="" if drive is None else said("when.no_words"))
         forms[f"first order MCC {short(score.held_out.mcc)}"] = f"{by_lead}{compared}"
     fits = "" if drive is None else said("when.trees", fit=_area(drive.fit), trees=short(drive.trees.auc))
     return forms | by_rule | {OPEN: said("when.open", every=every, beside=fits, compared=compared)}

@@ -172,8 +172,7 @@ def accuracy(run: live_run.Run, findings: Findings, where: algebra.Rule | None =
             share = Share(count=len(such), n=int(here.sum()))
             such_as = f", such as: {' · '.join(told)}" if told else ""
             parts = {"how": how, "does": does, "where": f" where {words}" if where else "", "such": such_as}
-            value = {**encode(share), "such_as": told}
-            yield stated(key, value, "run.records", share=k_of_n(share), **parts)
+            yield stated(key, {**encode(share), "such_as": told}, "run.records", share=k_of_n(share), **parts)
 
 
 def _share(labels: np.ndarray) -> Share:

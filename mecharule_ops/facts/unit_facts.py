@@ -59,8 +59,7 @@ def unit_parts(
     """Each part of an explanation; what was not measured says how to. `breaks` needs a chain; `rule` is anchored."""
     source, asks = f"run:{run}", {"unit": unit, "run": run}
     offers, told = account is None and (rule is None or not rule.shown), when_told(account, rule, unit, run)
-    counts = when_counts(account, rule)
-    when = fact(told, source, unit=unit, part=SAID_WHEN, offers=offers, value=counts)
+    when = fact(told, source, unit=unit, part=SAID_WHEN, offers=offers, value=when_counts(account, rule))
     parts = dict.fromkeys((WHEN, PREDICTION), when)
     if account is not None:
         parts = {WHEN: when, PREDICTION: fact(prediction_words(account), source, unit=unit)}

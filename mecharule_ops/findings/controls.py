@@ -91,8 +91,7 @@ def permutation_p(split: FlipEstimate) -> float:
     share = np.exp(ways - log_choose(first.n + second.n, np.array([flips])))
     # Both rates over one denominator, so that equal differences compare as equal whole numbers.
     apart = np.abs(here * second.n - (flips - here) * first.n)
-    seen = abs(first.flips * second.n - second.flips * first.n)
-    return float(min(1.0, share[apart >= seen].sum()))
+    return float(min(1.0, share[apart >= abs(first.flips * second.n - second.flips * first.n)].sum()))
 
 
 def holm(values: Sequence[float]) -> list[float]:

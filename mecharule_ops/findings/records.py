@@ -247,6 +247,8 @@ class Findings:
     """HQ-T and HQ-F need at least this MCC."""
     coverage_floor: float = COVERAGE_FLOOR
     """… and fire on at least this share of the eligible records."""
+    skipped: str = ""
+    """Searches that were asked for and not begun, and why."""
     again: tuple[Again, ...] = ()
     """More runs with other draws, each with another seed."""
 
@@ -256,9 +258,10 @@ class Findings:
 
     @property
     def cut_short(self) -> str:
-        """Why a search ended before its time; empty where none did."""
+        """Why a search ended before its time or was not begun; empty where all ended."""
         early = types.SearchStatus.BUDGET_SPENT, types.SearchStatus.STOPPED
-        return next((why.value for why in early if any(why in one.status for one in self.searches)), "")
+        ended = [why.value for why in early if any(why in one.status for one in self.searches)]
+        return "; ".join(filter(None, [*ended, self.skipped]))
 
     def units_of(self, search: SearchOutcome) -> tuple[Unit, ...]:
         """The localized units of one search: in the order of `evidence_of`, then the others by name."""

@@ -185,8 +185,7 @@ def _aligned(prompts: list[types.Tokens], shared: int, device: torch.device) -> 
         padding = longest - len(prompt)
         ids[row, padding:] = torch.tensor(prompt[shared:])
         mask[row, shared : shared + padding] = 0
-    positions = (mask.cumsum(-1) - 1)[:, shared:].clamp(min=0)
-    return ids.to(device), mask.to(device), positions.to(device)
+    return ids.to(device), mask.to(device), (mask.cumsum(-1) - 1)[:, shared:].clamp(min=0).to(device)
 
 
 def _batches(

@@ -183,8 +183,7 @@ class Forcing:
         change = {}
         for layer in layers:
             values = replacement.value(layer, forced.offsets).to(units[layer]).flatten(2)
-            moved = (units[layer].detach() - values).to(forced.held.device)
-            change[layer] = moved * forced.held[:, :, None]
+            change[layer] = (units[layer].detach() - values).to(forced.held.device) * forced.held[:, :, None]
         return ForcedUnits(forced=forced, units=units, change=change, scales=scales)
 
     def moved(

@@ -64,8 +64,7 @@ def block_lines(block: Block, width: int) -> list[str]:
         return [line for item in block for line in wrapped(item, width, "- ", "  ")]
     if isinstance(block, Card):
         row = wrapped(_GAP.join(filter(None, block.row)), width, rest="    ")
-        told = (f"    {line}" for one in block.opened.blocks for line in block_lines(one, width - 4))
-        return [*row, *told]
+        return [*row, *(f"    {line}" for one in block.opened.blocks for line in block_lines(one, width - 4))]
     return [*_table_lines(block, width)]
 
 
@@ -107,19 +106,17 @@ def _table_lines(table: Table, width: int) -> Iterator[str]:
 
 
 def _widths(rows: Sequence[Sequence[str]], align: str, room: int) -> list[int]:
-    """Column widths that add up to at most `room`, each with room for its longest word or figure, or none.
+    """Column widths that add up to at most `room`, each with room for its longest word, or none.
 
-    The widest column that can gives way first.
+    The widest column of words gives way first, down to its longest word; then the widest of any kind that can.
     """
     columns = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
     words = [max(len(word) for cell in column for word in cell.split() or [""]) for column in columns]
-    least = [
-        natural if side == "r" else min(word, _LONGEST_WORD)
-        for word, side, natural in zip(words, align, widths, strict=True)
-    ]
+    least = [min(word, _LONGEST_WORD) for word in words]
     if sum(least) > room:
         return []
     while sum(widths) > room:
-        widths[max(range(len(widths)), key=lambda at: (widths[at] > least[at], widths[at]))] -= 1
+        able = [at for at, width in enumerate(widths) if width > least[at]]
+        widths[max(able, key=lambda at: (align[at] != "r", widths[at]))] -= 1
     return widths

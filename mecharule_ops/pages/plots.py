@@ -123,8 +123,7 @@ def _map(figure: Figure, place: SubplotSpec, outcome: SearchOutcome, findings: F
                 style: Any = {"textcoords": "offset points", "fontsize": 8, "color": INK, "ha": side}
                 axes.annotate(str(neuron), (neuron.layer, neuron.channel), (aside, 3), **style)
                 break
-    noun = outcome.intervention.basis.row.noun
-    axes.set(xlabel="layer", ylabel=noun, ylim=(-0.08 * top, 1.12 * top))
+    axes.set(xlabel="layer", ylabel=outcome.intervention.basis.row.noun, ylim=(-0.08 * top, 1.12 * top))
     strip.set_title(name, fontsize=8, color=INK)
     axes.locator_params(integer=True)
     tidy(axes)
@@ -151,8 +150,7 @@ def _beside_random(axes: Axes, unit: Unit, alpha: float) -> None:
     axes.plot([rate], [1.4], "o", color=GREEN, markersize=5)
     if (least := held_out.rate_of_random(alpha)) is not None:
         axes.axvline(least, color=INK, linestyle="--", linewidth=0.8)
-    noun = unit.search.intervention.basis.row.noun
-    axes.set_yticks([0.5, 1.4], [f"random {noun}s", str(unit.neuron)])
+    axes.set_yticks([0.5, 1.4], [f"random {unit.search.intervention.basis.row.noun}s", str(unit.neuron)])
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.2, 1.9), xlabel="share of answers kept aside that it flips")
     axes.set_title(f"{unit.neuron}: {rows.kept_aside(rows.unit_row(unit))}", fontsize=8, color=INK)
     tidy(axes)
@@ -168,8 +166,7 @@ def account_figures(account: Account) -> document.Figures:
     parts = {"unit": account.neuron, "target": target, "of": len(above)}
     right = sum(said == flip for said, flip in zip(above, points.flipped, strict=True))
     name = f"{figure_stem('account', account.regime, account.neuron)}-leads"
-    caption = said("caption.leads", right=right, **parts)
-    return {name: (draw(name, partial(_draw_leads, points)), caption)}
+    return {name: (draw(name, partial(_draw_leads, points)), said("caption.leads", right=right, **parts))}
 
 
 def _draw_leads(points: LeadsAndDrops, figure: Figure) -> None:

@@ -67,8 +67,7 @@ def matches_pattern(values: np.ndarray, pattern: str) -> np.ndarray:
 
 
 def _upper_ratio(values: np.ndarray) -> np.ndarray:
-    letters = _count_pattern(values, r"\p{L}")
-    return _count_pattern(values, r"\p{Lu}") / np.maximum(letters, 1)
+    return _count_pattern(values, r"\p{Lu}") / np.maximum(_count_pattern(values, r"\p{L}"), 1)
 
 
 def words_of(text: str) -> list[str]:

@@ -91,8 +91,7 @@ def evaluate(predicate: Predicate, columns: Columns) -> Bool[np.ndarray, " recor
     _, tree = _parse(predicate.text, tuple(schema_of(columns).items()))
     with np.errstate(all="ignore"):
         values, defined = _evaluate(tree, columns)
-    records = len(next(iter(columns.values())))
-    return np.ascontiguousarray(np.broadcast_to(values & defined, (records,)))
+    return np.ascontiguousarray(np.broadcast_to(values & defined, (len(next(iter(columns.values()))),)))
 
 
 def values_of(text: str, columns: Columns) -> np.ndarray:

@@ -128,8 +128,7 @@ def _best_cut(values: np.ndarray, labels: Bool[np.ndarray, " record"]) -> float:
     distinct, place = np.unique(values, return_inverse=True)
     hits = np.bincount(place[labels], minlength=len(distinct)) / max(labels.sum(), 1)
     misses = np.bincount(place[~labels], minlength=len(distinct)) / max((~labels).sum(), 1)
-    below = np.concatenate([[0.0], np.cumsum(hits - misses)[:-1]])
-    return float(distinct[np.argmax(np.abs(below))])
+    return float(distinct[np.argmax(np.abs(np.concatenate([[0.0], np.cumsum(hits - misses)[:-1]])))])
 
 
 def _integer_candidates(name: str, values: np.ndarray) -> Iterator[str]:
@@ -172,8 +171,7 @@ def _text_candidates(name: str, values: np.ndarray, labels: Bool[np.ndarray, " r
         yield from (f"{name} == {str(value)!r}" for value in distinct)
         return
     lengths = np.strings.str_len(values)
-    texts = values.tolist()
-    words = [text.split() for text in texts]
+    words = [text.split() for text in values.tolist()]
     yield from _thresholds(f"length({name})", lengths, labels)
     yield from _thresholds(f"words({name})", np.array([len(found) for found in words]), labels)
     yield from (f"upper_ratio({name}) >= {cut}" for cut in (0.1, 0.25, 0.5, 0.75))

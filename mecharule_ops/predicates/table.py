@@ -140,8 +140,7 @@ def _evaluate_distinct(
             seen[key] = predicate.text
             parsed.append((text, predicate))
             vectors.append(fires)
-    matrix = np.column_stack(vectors) if vectors else np.zeros((len(train), 0), dtype=bool)
-    return parsed, matrix, refusals
+    return parsed, (np.column_stack(vectors) if vectors else np.zeros((len(train), 0), dtype=bool)), refusals
 
 
 def _uninformative(

@@ -67,8 +67,7 @@ def fit(rows: Rows, rounds: int, depth: int, seed: int) -> xgb.Booster:
     positives = int(rows.counts[rows.target].sum())
     assert 0 < positives < rows.counts.sum(), "a constant target is refused before fitting"
     weight = (int(rows.counts.sum()) - positives) / positives
-    balanced = {**parameters(depth, seed), "base_score": 0.5, "scale_pos_weight": weight}
-    return xgb.train(balanced, data, rounds)
+    return xgb.train({**parameters(depth, seed), "base_score": 0.5, "scale_pos_weight": weight}, data, rounds)
 
 
 def shap_values(

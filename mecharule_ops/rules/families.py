@@ -109,8 +109,7 @@ class UnitRule:
             return RuleStatus.TOO_FEW_HELD_OUT
         if not interval.above_chance:
             return RuleStatus.NO_BETTER
-        failed = self.chance is not None and self.chance.failed
-        return RuleStatus.NOT_APART if failed else RuleStatus.SHOWN
+        return RuleStatus.NOT_APART if self.chance is not None and self.chance.failed else RuleStatus.SHOWN
 
     @property
     def shown(self) -> bool:

@@ -103,8 +103,7 @@ def _interval(hits: int, fired: int, positives: int, n: int) -> MccInterval | No
     if min(positives, n - positives) < LEAST_SIDE:
         return None
     cells = np.array([[hits, fired - hits, positives - hits, n - fired - positives + hits]])
-    smooth = (cells[0] + ADDED) / (n + 4 * ADDED)
-    drawn = np.random.default_rng(0).multinomial(n, smooth, size=RESAMPLES)
+    drawn = np.random.default_rng(0).multinomial(n, (cells[0] + ADDED) / (n + 4 * ADDED), size=RESAMPLES)
     mcc = float(_mcc_of_cells(cells)[0])
     low, high = np.quantile(_mcc_of_cells(drawn), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return MccInterval(mcc=mcc, low=min(mcc, low), high=max(mcc, high), n=n, positives=positives)

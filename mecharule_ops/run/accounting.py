@@ -78,8 +78,7 @@ def _told_accounts(
 ) -> tuple[accounts.Account, ...]:
     if not run.store.has(keys.FURTHER):
         with journal.stage("further records") as stage:
-            seen = observe_further(run, stage.progress)
-            stage.summary = f"{seen:,} more, for the accounts alone"
+            stage.summary = f"{observe_further(run, stage.progress):,} more, for the accounts alone"
     where = f"accounts {found.intervention.basis.value} {found.regime.arrow}"
     with journal.stage(where) as stage:
         missing = [unit for unit in units if run.account(unit, found.regime) is None]

@@ -77,13 +77,14 @@ def analyse_run(
         journal.part(0)
         prepare(run, journal, proposer)
         forecast.parts[0] = (journal.stages[0].seconds,) * 2
-        outcomes: list[records.SearchOutcome] = []
+        outcomes, skipped = list[records.SearchOutcome](), list[str]()
         for number, (basis, regime) in enumerate(searches):
             journal.part(1 + 2 * number)
             spent = run.cost.group_evaluations >= (run.config.budget or math.inf)
             if outcomes and (spent or run.should_stop()):
                 why = "the budget is spent" if spent else "the run was stopped"
-                journal.notice(f"{basis.value} {regime.arrow}: not searched, {why}")
+                skipped.append(f"{basis.value} {regime.arrow}: not searched, {why}")
+                journal.notice(skipped[-1])
                 continue
             outcomes.append(found := _searched(run, journal, basis, regime))
             pace, kept = run.store.find(keys.pace(basis)) or math.nan, (len(found.agonists),) * 2
@@ -97,7 +98,8 @@ def analyse_run(
         for search in findings.searches:
             for rule in search.anchored:
                 controlling.tell_rule(journal, search.regime, rule)
-        findings = replace(findings, chains=tuple(_chains(run, journal, findings)))
+        chains_of = tuple(_chains(run, journal, findings))
+        findings = replace(findings, chains=chains_of, skipped="; ".join(skipped))
         run.store.put(keys.FINDINGS, records.to_json(findings))
         try:
             opening.tell_first(run, findings)

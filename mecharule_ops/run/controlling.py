@@ -234,8 +234,7 @@ def anchored_rule(
     """A unit's rule from its flips on D_b (`eligible`): learned on the train part and scored once on the rest."""
     train, test = (np.flatnonzero(run.train[eligible] == part) for part in (True, False))
     target, table = Target(flips=flips, train=train, test=test), unit_vocabulary(run, eligible, flips)
-    rule = hq_rules(neuron, target, table, run.prompt_only, run.config.seed)
-    return in_words.with_words(rule, run.task)
+    return in_words.with_words(hq_rules(neuron, target, table, run.prompt_only, run.config.seed), run.task)
 
 
 def anchor_rules(

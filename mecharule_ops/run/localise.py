@@ -269,8 +269,15 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     complete = {tree.status for tree in found.trees} <= {types.SearchStatus.COMPLETE, types.SearchStatus.LEFT}
     strata = planning.audit_strata(found.plan, found.trees, found.candidates)
     total, left = found.candidates.total, sum(map(len, strata.values()))
-    settings = planning.audit_settings(config, found.plan, total, left, run.cost.group_evaluations)
-    if total <= config.exhaustive_up_to or not complete or not settings.budget:
+    if total <= config.exhaustive_up_to or not complete:
+        return
+    asked = found.plan, total, left, run.cost.group_evaluations
+    settings = planning.audit_settings(config, *asked)
+    if settings.budget < planning.audit_settings(config.model_copy(update={"budget": None}), *asked).budget:
+        found.outcome = outcome = replace(
+            outcome, status=(*outcome.status, types.SearchStatus.BUDGET_SPENT.value)
+        )
+    if not settings.budget:
         return
     seed = [config.seed, regime.value, len(found.trees)]
     together = pruned_together(found.trees, basis)

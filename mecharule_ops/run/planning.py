@@ -52,8 +52,7 @@ def search_settings(
     config: RunConfig, regime: types.Regime, n_associated: int, n_unrelated: int
 ) -> ChaSettings:
     """The settings of every layer's search; with `parity`, Algorithm 1 as printed."""
-    largest = config.largest or LARGEST[regime]
-    own = ChaSettings(testing=config.testing, largest=largest, order=ORDER[regime])
+    own = ChaSettings(testing=config.testing, largest=config.largest or LARGEST[regime], order=ORDER[regime])
     return replace(
         ALGORITHM_1 if config.parity else own,
         tau=config.tau,
@@ -143,7 +142,8 @@ def audit_settings(
 
     It is at most what a budget of group ablations leaves when so many are spent.
     """
-    tests = min(audit_tests(config, units, pruned), max(0, (config.budget or pruned + spent) - spent))
+    left = max(0, (config.budget or pruned + spent) - spent)
+    tests = min(audit_tests(config, units, pruned), left)
     settings = AuditSettings(
         n_associated=plan.settings.n_associated,
         n_unrelated=plan.settings.n_unrelated,
@@ -151,7 +151,7 @@ def audit_settings(
         tau=config.tau,
         slip=OVERLOOKED if plan.predictions and tests < pruned else 0.0,
     )
-    return replace(settings, budget=min(pruned, settings.draws_for(tests)))
+    return replace(settings, budget=min(pruned, settings.draws_for(tests), left))
 
 
 def audit_strata(
@@ -189,8 +189,7 @@ class Rehearsed:
 
     def picked(self, pick: Callable[[int, int], int], other: "Rehearsed") -> "Rehearsed":
         """The smaller or larger of each number."""
-        forwards = pick(self.example_forwards, other.example_forwards)
-        return Rehearsed(pick(self.groups, other.groups), forwards)
+        return Rehearsed(pick(self.groups, other.groups), pick(self.example_forwards, other.example_forwards))
 
 
 def rehearsed(config: RunConfig, candidates: types.Candidates, plan: SearchPlan, flips: Flips) -> Rehearsed:

@@ -51,8 +51,7 @@ class RunState:
         match event:
             case events.NodeAsked() | events.NodeTested():
                 latest = event.search, event.node.id
-                view = self._started(event.search).told(event.node)
-                return replace(self._with_search(view), latest=latest)
+                return replace(self._with_search(self._started(event.search).told(event.node)), latest=latest)
             case events.RunStarted():
                 begun = replace(self, header=event, status="running", finished=False, stage=None, left=None)
                 return replace(begun, earlier=self.cost)

@@ -230,5 +230,4 @@ def _decision(prediction: Claim | Prediction, outcome: TestOutcome) -> Hypothesi
         return HypothesisState(outcome.state)
     if outcome.value is None or min(outcome.positives, outcome.n - outcome.positives) < LEAST_CLASS:
         return HypothesisState.UNDERPOWERED
-    supported = outcome.value >= prediction.threshold
-    return HypothesisState.SUPPORTED if supported else HypothesisState.REFUTED
+    return HypothesisState.SUPPORTED if outcome.value >= prediction.threshold else HypothesisState.REFUTED

@@ -63,8 +63,8 @@ def read_rows(path: Path, at: str = "") -> list[Any]:
     if not str(path).startswith(HUB) and (not path.is_file() or _kind(path) not in SUFFIXES):
         near = did_you_mean(path.name, (one.name for one in path.parent.glob("*") if is_table(one.name)))
         raise UsageError(
-            f"expected a CSV, TSV, JSONL or Parquet file, got {str(path)!r}, which is none{near}; put it there, or "
-            f"into the folder that the command runs in, or save it as {' or '.join(SUFFIXES[:2])}"
+            f"expected a CSV, TSV, JSONL or Parquet file, got {str(path)!r}, which is none{near}; put it there, "
+            f"a run's own into this folder, or save it as {' or '.join(SUFFIXES[:2])}"
         )
     try:
         found = _read(path, at)
@@ -251,8 +251,8 @@ def _values(text: str) -> Iterator[Any]:
 
 
 _TRUTHS = {"true": True, "false": False, "yes": True, "no": False}
-_BEYOND = 2**63
-"""A whole number of 64 bits is smaller; another is a text, since no column holds it as it stands."""
+_BEYOND = 2**53
+"""Whole numbers below it are compared exactly; another is a text, since conditions read numbers of 64 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,7 +322,7 @@ def typed(values: Sequence[types.Value], freely: bool = False) -> list[types.Val
 
 
 def _is_name(word: str) -> bool:
-    """Digits that begin with 0, or that 64 bits do not hold, name something: a postal code, the number of a form."""
+    """Digits that begin with 0, or are not compared exactly, name something: a postal code, the number of a form."""
     digits = word.lstrip("+-")
     return (digits.isdecimal() and int(digits) >= _BEYOND) or (digits[:1] == "0" and digits[1:2].isdigit())
 

@@ -20,7 +20,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import alike, typed_path
 from mecharule_ops.tasks.column_words import WORDS
 from mecharule_ops.tasks.from_file import HUB, is_separated, read_rows, wanting
-from mecharule_ops.tasks.text import TextTask
+from mecharule_ops.tasks.text import TextTask, spelt
 
 EXAMPLE_SETS = ("ioi", "agreement", "greater-than", "hans")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
@@ -89,6 +89,10 @@ class LaidTable(TextTask):
     """Where an object of JSON has its rows: `data.samples`."""
     skip_bad: bool = False
     """Whether rows that cannot be used are left out."""
+    where: str = ""
+    """A predicate over the columns; rows where it does not hold are left out."""
+    content: str = ""
+    """Hash of the rows that a run was begun with; empty takes any."""
 
     @property
     def path(self) -> Path:
@@ -97,7 +101,7 @@ class LaidTable(TextTask):
             return _SETS / f"{self.file}.jsonl"
         named = typed_path(self.file)
         here = Path(named.name)
-        away = here.exists() and not (named.exists() or self.file.startswith(HUB))
+        away = self.content and here.exists() and not (named.exists() or self.file.startswith(HUB))
         return here if away else named
 
     @cached_property
@@ -177,8 +181,12 @@ class LaidTable(TextTask):
     def _records(
         self, kept: _Rows, roles: _Roles, more: Sequence[str], template: str, faults: dict[int, str]
     ) -> _Rows:
-        """A row a prompt, by its first number, with all that is right or wrong; bad rows are added to `faults`."""
-        records: dict[str, tuple[int, dict[str, Any], dict[str, Any], dict[str, None], dict[str, None]]] = {}
+        """A row a prompt, by its first number, with all that is right or wrong; bad rows are added to `faults`.
+
+        Rows of one prompt that the condition may tell apart stay apart.
+        """
+        parted = [name for name in more if re.search(rf"\b{re.escape(spelt(name))}\b", self.where)]
+        records: dict[object, Any] = {}
         for number, row in kept.items():
             rights, wrongs = self._sides(row, roles.right, roles.foil)
             start = 0
@@ -188,7 +196,8 @@ class LaidTable(TextTask):
             made = {name: shown[name] for name in roles.parts.values()}
             made = made or {PROMPT: shown[roles.prompt or roles.right]}
             asked = filled(template, made)
-            old = records.get(asked, (number, made, {name: row[name] for name in more}, {}, {}))
+            key = asked.strip(), *(str(row[name]) for name in parted)
+            old = records.get(key, (number, made, {name: row[name] for name in more}, {}, {}))
             rights, wrongs = (
                 [*known, *(text[start:] for text in side)]
                 for known, side in zip(old[3:], (rights, wrongs), strict=True)
@@ -198,7 +207,7 @@ class LaidTable(TextTask):
             elif not rights or not all(text.strip() for text in (asked, *rights, *wrongs)):
                 faults[number] = self._said("words to read and an answer", number, row[roles.right])
             else:
-                records[asked] = (*old[:3], dict.fromkeys(rights), dict.fromkeys(wrongs))
+                records[key] = (*old[:3], dict.fromkeys(rights), dict.fromkeys(wrongs))
         several = roles.right.lower() == ANSWERS or any(len(one[3]) > 1 for one in records.values())
         rows = {}
         for number, made, extra, *both in records.values():

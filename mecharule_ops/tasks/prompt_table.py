@@ -25,7 +25,7 @@ from mecharule_ops.loading import model_names
 from mecharule_ops.loading.shape import first_line, read_tokenizer
 from mecharule_ops.numbers import plural
 from mecharule_ops.predicates import language
-from mecharule_ops.tasks import from_file, layout, text_pieces
+from mecharule_ops.tasks import from_file, layout, text, text_pieces
 from mecharule_ops.tasks.beginning import begins, begins_with_any, joined, telling
 from mecharule_ops.tasks.layout import ANSWER, ANSWERS, COLUMN, FOIL, OR, PROMPT, TARGET, LaidTable, filled
 from mecharule_ops.tasks.text import Row, content_of, spelt
@@ -57,10 +57,6 @@ class PromptTable(LaidTable):
     """What stands behind the question: the rest of that template."""
     score: str = ""
     """`logits`: targets and foils are all that the model chooses from; empty: its text is read."""
-    where: str = ""
-    """A predicate over the columns; rows where it does not hold are left out."""
-    content: str = ""
-    """Hash of the rows that a run was begun with; empty takes any."""
 
     def __post_init__(self) -> None:
         if self.max_new_tokens == 0:
@@ -179,6 +175,8 @@ class PromptTable(LaidTable):
             held = self._held(rows)
             told.append(f"{sum(held):,} of {plural(len(rows), 'record')} are used, those where {self.where}.")
             rows = from_file.typed_rows(list(compress(raw, held)), as_written)
+            if len({self.question(row).strip() for row in rows}) < len(rows):
+                raise UsageError(f"expected one row a prompt of {self.path} where {self.where}, got several")
             numbers = list(compress(numbers, held))
         if self.score and (self.score, self.graded_by) != ("logits", TARGET):
             raise UsageError(f"expected logits of target and foil, got {self.score} of {self.graded_by}")
@@ -207,7 +205,8 @@ class PromptTable(LaidTable):
     @cached_property
     def _items(self) -> tuple[Row, ...]:
         """The rows, of several with one question the first. Raises `UsageError` where they changed meanwhile."""
-        items = super()._items
+        # `super()` would keep them under this name before they are checked.
+        items = text.TextTask._items.func(self)  # type: ignore[attr-defined]
         if self.content and (found := content_of(items)) != self.content:
             raise UsageError(
                 f"expected the rows that the run was begun with (content {self.content}) in {self.path}, got others "
@@ -216,7 +215,7 @@ class PromptTable(LaidTable):
         return items
 
 
-READING = {*_CHAT, "score", "where", *LaidTable.__annotations__} - {"file", "template"}
+READING = {*_CHAT, "score", *LaidTable.__annotations__} - {"file", "template", "content"}
 """Settings of how a table is read."""
 
 

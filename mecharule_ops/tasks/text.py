@@ -167,7 +167,10 @@ class TextTask(Task):
 
     def label(self, example: Example, completion: str) -> bool:
         """B(x) of a finished completion."""
-        return bool(self.success(example.fields, completion))
+        said = self.success(example.fields, completion)
+        if not isinstance(said, bool | np.bool_):
+            raise UsageError(f"expected True or False of the success of {self.name}, got {said!r}")
+        return bool(said)
 
     def read(self, text: str) -> Example:
         """The item whose prompt this is, with or without the few-shot prefix. Raises `UsageError`."""

@@ -109,12 +109,20 @@ def test_no_audit_where_none_is_wanted_or_everything_is_known(
     assert repeated(finished_run, tmp_path, **settings).audit is None
 
 
-def test_a_budget_bounds_search_and_audit_together(tmp_path: Path) -> None:
-    settings = {**QUICK, "exhaustive_up_to": 0, "budget": 60, "accounts_for": 0, "controls_for": 0}
-    with new_run(tmp_path / "a.mecharule", settings) as run:
-        (searched,) = finish(run)[0].searches
-        assert searched.audit is None or 0 < searched.audit.tested <= 60 - searched.cost.queries
-        assert run.cost.group_evaluations <= 60 + 10
+@pytest.mark.parametrize("budget", [30, 60])
+def test_a_budget_bounds_search_and_audit_together(tmp_path: Path, budget: int) -> None:
+    """That it cut the audit or left a direction out makes the run partial. One whole layer is ablated beside it."""
+    settings = {**QUICK, "bases": ("mlp_out",), "regimes": (1, 0), "exhaustive_up_to": 0, "budget": budget}
+    with new_run(tmp_path / "a.mecharule", settings | {"controls_for": 0, "anchor_for": 0}) as run:
+        found = finish(run)[0]
+        assert run.cost.group_evaluations <= budget + 1
+    audit, skipped = (
+        found.searches[0].audit,
+        ("; mlp_out 0→1: not searched, the budget is spent",)[budget // 60 :],
+    )
+    assert found.cut_short == "".join([SearchStatus.BUDGET_SPENT.value, *skipped])
+    assert (audit is None) is bool(skipped)
+    assert audit is None or audit.tested < audit.untested
 
 
 def test_the_number_of_draws() -> None:

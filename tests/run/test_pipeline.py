@@ -187,7 +187,7 @@ def test_a_budget_ends_the_search_as_partial(prepared: Path, tmp_path: Path) -> 
     assert types.SearchStatus.BUDGET_SPENT.value in findings.searches[0].status
     assert findings.searches[0].cost.queries <= 5
     assert _status(told).startswith("partial")
-    assert f"Partial: {findings.cut_short}; how much was missed is not bounded." in opening(findings)[2]
+    assert f"Partial: {findings.cut_short}. What was not tested may hold more: " in opening(findings)[2]
 
 
 def _status(told: Sequence[kinds.Event]) -> str:

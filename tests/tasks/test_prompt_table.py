@@ -158,13 +158,15 @@ def test_a_description_makes_the_task_again(tmp_path: Path, monkeypatch: pytest.
     here = tmp_path / "elsewhere"
     here.mkdir()
     path.rename(here / path.name)
-    with pytest.raises(ClaimNotSupported, match="put it there, or into the folder"):
+    with pytest.raises(ClaimNotSupported, match="put it there, a run's own into this folder"):
         task_from(told)
     monkeypatch.chdir(here)
     assert task_from(told).describe() == told
     (here / path.name).write_text((here / path.name).read_text().replace("small", "tiny"))
     with pytest.raises(ClaimNotSupported, match="put the old ones back, or begin a new run"):
         task_from(told)
+    with pytest.raises(UsageError, match="which is none"):
+        make_task(f"nowhere/{path.name}").describe()
 
 
 def test_what_could_go_wrong_is_said(tmp_path: Path) -> None:
@@ -246,3 +248,11 @@ def test_where_uses_the_rows_that_satisfy_a_condition(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=said):
             make_task(file, where=wrong).describe()
+    twice = [{"prompt": "5 + 5 =", "answer": n, "split": f"s{n}"} for n in (99, 10)]
+    file = jsonl(tmp_path, [*twice, {"prompt": "5 + 5 = ", "answer": 11, "split": "s10"}], "twice.jsonl")
+    (one,) = make_task(file, where="split == 's99'").rows()
+    (every,) = make_task(file).rows()
+    assert (one["answers"], every["answers"]) == (99, "99|10|11")
+    assert [row["answers"] for row in make_task(file, where="split == 's10'").rows()] == ["10|11"]
+    with pytest.raises(UsageError, match="expected one row a prompt"):
+        make_task(file, where="startswith(split, 's')").describe()

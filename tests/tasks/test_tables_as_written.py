@@ -121,8 +121,8 @@ def test_what_a_csv_writer_wrote_is_read_back(
 
 def test_what_64_bits_or_a_rule_do_not_hold_is_a_text_or_is_said(tmp_path: Path) -> None:
     """A long category is free text, a huge number a text, one beyond 10^12 is told, half a surrogate pair refused."""
-    assert from_file.typed([2**63, 1]) == [str(2**63), "1"]
-    assert from_file.typed([2**63 - 1, -(2**63) + 1]) == [2**63 - 1, -(2**63) + 1]
+    assert from_file.typed([2**53, 1]) == [str(2**53), "1"]
+    assert from_file.typed([2**53 - 1, -(2**53) + 1]) == [2**53 - 1, -(2**53) + 1]
     assert from_file.typed([str(10**30), "5"], freely=True) == [str(10**30), "5"]
     assert from_file.typed(["1e30", "5"], freely=True) == [1e30, 5.0]
     one = {"answer": 2**70, "essay": "no", "ms": 1_700_000_000_000}

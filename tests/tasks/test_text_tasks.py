@@ -53,6 +53,8 @@ def test_a_table_becomes_examples_labels_and_typed_columns(table: Path) -> None:
         **{"prompt": str, "first_word": str, "reply_words": int, "completion": str},
     }
     assert columns["prompt"].tolist() == ["so good ->", "so bad ->", "good, or not ->"]
+    with pytest.raises(errors.UsageError, match="expected True or False"):
+        type("Odd", (Moods,), {"success": lambda *_: "no"})(file=str(table)).label(made[0].example, "")
     assert columns["reply_words"].tolist() == [1, 3, 1]
     assert task.prompt_columns == {"text", "mood", "stars", "class_", "prompt"}
     for seed in task.seed_predicates():
