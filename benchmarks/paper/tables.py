@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
@@ -281,17 +281,15 @@ def scale(runs: Runs, kept: Mapping[str, Rows] = NOTHING) -> Shown:
         alike = len({SCALE[condition(each)].get("model") for each in (one, other)}) == 1
         if alike and {one, other} & {*found} and {unit[0] for unit in first} == {unit[0] for unit in second}:
             both = {"one": one, "other": other, "shared": len(first & second), "of": len(first | second)}
-            known = (
-                len(first) * len(second) / found[one][1].cost.candidates
-                if {one, other} <= exact
-                else math.nan
-            )
-            shared.append({**both, "by chance": known})
+            every = found[one][1].cost.candidates if {one, other} <= exact else math.nan
+            shared.append({**both, "by chance": len(first) * len(second) / every})
     tiers = [*kept.get("recall", ())]
     tiers += [{"search": label, **recall(one, tier)} for label, (_, one) in found.items() for tier in TIERS]
     at = {row["search"]: row[SCALE_COLUMNS[1]].split("; ")[1] != "0" for row in rows}
     missed = {row["search"]: row[SCALE_COLUMNS[2]].split(")")[0].split("(")[1] for row in rows}
-    none = "; ".join(f"{search} ({missed[search]})" for search, named in at.items() if not named)
+    quiet = groupby((search for search, named in at.items() if not named), condition)
+    told = ((of, [f"{search[-3:]} {missed[search]}" for search in some]) for of, some in quiet)
+    none = "; ".join(f"{of} ({', '.join(ways)})" for of, ways in told)
     not_run = "; ".join(label for label in SCALE if label not in map(condition, at))
     return Shown(
         tables={"units": units, "shared": shared, "recall": tiers, "searches": rows},
