@@ -154,14 +154,12 @@ def the_strongest(found: re.Match[str], names: Names) -> str:
     noun = found["noun"].lower()
     # A neuron is used of units in general where none is one.
     is_any = noun == "unit" or (noun == "neuron" and noun not in nouns.values())
-    shown = names.units[: names.shown]
-    return next((unit for unit in shown if is_any or nouns[unit] == noun), found[0])
+    return next((unit for unit in names.units[: names.shown] if is_any or nouns[unit] == noun), found[0])
 
 
 def _plain(text: str) -> str:
     """Its words in small letters, but for the letters that stand for names."""
-    words = re.findall(r"[\w+'-]+", text)
-    return " ".join(word if word in LETTERS else word.casefold() for word in words)
+    return " ".join(word if word in LETTERS else word.casefold() for word in re.findall(r"[\w+'-]+", text))
 
 
 def _likeness(left: str, wording: str) -> float:

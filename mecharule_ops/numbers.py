@@ -25,8 +25,7 @@ def k_of_n(count: FlipCount | Share | None) -> str:
 def of_n(count: FlipCount | Share) -> str:
     """`84 of 98 (86 %)`: the same as a sentence says it; without the share where it says nothing more."""
     k = count.flips if hasattr(count, "flips") else count.count
-    share = f" ({percent(k / count.n)})" if 0 < k < count.n else ""
-    return f"{k:,} of {count.n:,}{share}"
+    return f"{k:,} of {count.n:,}" + (f" ({percent(k / count.n)})" if 0 < k < count.n else "")
 
 
 def told_apart(value: float, limit: float, outwards: int = 0) -> str:

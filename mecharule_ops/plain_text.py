@@ -25,8 +25,7 @@ def plain(text: str) -> str:
     """The text on one line, without control, format or surrogate characters (terminal and bidi tricks)."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
-    spaced = " ".join(text.split())
-    return "".join("�" if unicodedata.category(char) in _TRICKS else char for char in spaced)
+    return "".join("�" if unicodedata.category(char) in _TRICKS else char for char in " ".join(text.split()))
 
 
 def tied(text: str) -> str:

@@ -167,6 +167,7 @@ class SearchStatus(StrEnum):
     UNDERPOWERED = "the slices are too small to prune at this α and τ"
     EMPTY = "there were no candidates to search"
     BUDGET_SPENT = "the budget was spent before the search ended; what was found is kept"
+    AUDIT_CUT = "the budget was spent before the audit of the search ended; what was found is kept"
     STOPPED = "the search was stopped; what was found is kept"
 
 

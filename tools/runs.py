@@ -125,5 +125,4 @@ def start_job(words: Sequence[str]) -> str:
 
 def _first(told: bytes) -> dict[str, str]:
     """Of the lines of a run the first that names it, or says why there is none."""
-    lines = map(json.loads, told.split(b"\n")[:-1])
-    return next((one for one in lines if one.keys() & {"run", "error"}), {})
+    return next((one for one in map(json.loads, told.split(b"\n")[:-1]) if one.keys() & {"run", "error"}), {})

@@ -314,8 +314,7 @@ def _reason(
         plus, minus = node.estimate.associated, node.estimate.unrelated
         parts |= {"plus": plus, "minus": minus, "group": node.printed(asked.neuron.basis)}
         parts |= {"bound": told_apart(node.ucb, findings.tau, 1), "alone": alone}
-        ruled_out = "audited" if alone.n else "pruned in a group"
-        return "tested below τ" if node.size == 1 else ruled_out, parts
+        return "tested below τ" if node.size == 1 else "audited" if alone.n else "pruned in a group", parts
     parts |= {"flips": flips.unit_flips(known), "bound": told_apart(known.agonist.ucb, findings.tau, 1)}
     if not known.is_tau_agonist:
         return "below τ", parts

@@ -135,8 +135,7 @@ def _spending_bounds(
         mass = mass * ~below
         boundary = below.sum(axis=1) - 1
         rejects = np.minimum.accumulate(boundary[::-1])[::-1]
-        index = np.searchsorted(rejects, np.arange(size + 1))
-        rows.append(np.append(rates, 1.0)[index])
+        rows.append(np.append(rates, 1.0)[np.searchsorted(rejects, np.arange(size + 1))])
     return rows
 
 

@@ -79,8 +79,7 @@ class _Bench:
         self, values: Float[Tensor, "record position channel *head_dim"], *, every: bool = False
     ) -> Units:
         """The probe, or every unit, replaced by its part of a site's `values`."""
-        chosen = range(values.shape[2]) if every else self.probe
-        channels = torch.tensor(list(chosen), device=values.device)
+        channels = torch.tensor(list(range(values.shape[2]) if every else self.probe), device=values.device)
         return Units(channels=channels, values=values[:, :, channels])
 
 

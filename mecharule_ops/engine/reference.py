@@ -151,8 +151,7 @@ class ReferenceEngine:
         for neuron in units:
             channels.setdefault(_hook_name(neuron.basis, neuron.layer), []).append(neuron.channel)
         held = _Held(channels=channels)
-        decoded = self._decode((), examples, held)
-        held.completions.extend(completion for completion, _ in decoded)
+        held.completions.extend(completion for completion, _ in self._decode((), examples, held))
         return held
 
     def _decode(

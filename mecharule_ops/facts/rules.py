@@ -119,8 +119,7 @@ def drive_words(drive: Graded) -> str:
         sides.setdefault("most" if term.lifts > 0 else "least", []).append(term.words)
     told = (f"{side} where {'; and where '.join(words)}" for side, words in sides.items())
     finer = len(drive.terms) - len(named)
-    more = f" (and {numbers.plural(finer, 'finer condition')})" if finer > 0 else ""
-    return f"{'; '.join(told)}{more}"
+    return "; ".join(told) + (f" (and {numbers.plural(finer, 'finer condition')})" if finer > 0 else "")
 
 
 def named_terms(drive: Graded) -> tuple[Term, ...]:

@@ -115,8 +115,7 @@ def from_gguf(file: Path) -> Path:
     that is too full.
     """
     parts = gguf_files.parts_of(file)
-    digest = hashlib.sha256(b"".join(map(_sha256, parts))).hexdigest()
-    target = directory_of(f"gguf-{digest[:16]}")
+    target = directory_of(f"gguf-{hashlib.sha256(b''.join(map(_sha256, parts))).hexdigest()[:16]}")
     if not (target / "config.json").is_file():
         with workshop(target) as built:
             gguf_files.convert_gguf(parts, built)

@@ -82,8 +82,7 @@ class Effects:
 
     def changes(self, unit: Neuron) -> tuple[Int[np.ndarray, " record"], Int[np.ndarray, " record"]]:
         """(t of the first changed token, the token that takes its place), −1 where no change is predicted."""
-        beyond = self.effect[..., self.units.index(unit)] - self.leads.lead
-        best = np.nan_to_num(beyond, nan=-np.inf)
+        best = np.nan_to_num(self.effect[..., self.units.index(unit)] - self.leads.lead, nan=-np.inf)
         if not best.shape[1]:
             none = np.full(len(best), -1)
             return none, none

@@ -369,9 +369,17 @@ class Run:
 
     @cached_property
     def loaded(self) -> Subject:
-        """The model with all its units, in the type that the run began in. Raises as `registry.load`."""
+        """The model with all its units, in the type that the run began in.
+
+        Raises as `registry.load`, and `UsageError` where rows of the task are others than when the run finished.
+        """
         from mecharule_ops.loading.model_names import load
 
+        had = self.findings.task_settings.get("content") if self.finished else None
+        if had not in (None, self.task.describe().get("content")):
+            raise errors.UsageError(
+                f"expected the rows that run {self.id} has, got others; put the old ones back"
+            )
         subject = load(self.config.model, self.device_here(), self.dtype, self.told_where)
         if self.store.writable and not self.store.has(keys.RECORDS):
             self.store.put(keys.PLACED, keys.Placed(device=subject.device_name, dtype=subject.dtype_name))

@@ -27,7 +27,7 @@ from mecharule_ops.cha.tree import ChaTree
 from mecharule_ops.engine.outcomes import Group
 from mecharule_ops.engine.settling import until_settled
 from mecharule_ops.findings import counts
-from mecharule_ops.findings.records import SearchOutcome
+from mecharule_ops.findings.records import SearchOutcome, from_json
 from mecharule_ops.mechanism.attribution import AttributionPair, eap_ig
 from mecharule_ops.mechanism.first_order import predicted_labels, prediction
 from mecharule_ops.run import planning
@@ -271,11 +271,17 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     total, left = found.candidates.total, sum(map(len, strata.values()))
     if total <= config.exhaustive_up_to or not complete:
         return
-    asked = found.plan, total, left, run.cost.group_evaluations
+    before = from_json(run.store.get(keys.FINDINGS)).searches if run.finished else ()
+    alike = [
+        each.audit for each in before if (each.intervention, each.regime) == (outcome.intervention, regime)
+    ]
+    drawn = sum(each.tested for each in alike if each)
+    # What an earlier process of the run drew is stored, and drawn first again: it costs nothing.
+    asked = found.plan, total, left, run.cost.group_evaluations - drawn
     settings = planning.audit_settings(config, *asked)
     if settings.budget < planning.audit_settings(config.model_copy(update={"budget": None}), *asked).budget:
         found.outcome = outcome = replace(
-            outcome, status=(*outcome.status, types.SearchStatus.BUDGET_SPENT.value)
+            outcome, status=(*outcome.status, types.SearchStatus.AUDIT_CUT.value)
         )
     if not settings.budget:
         return

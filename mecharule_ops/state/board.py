@@ -90,8 +90,7 @@ class Board:
     def key_of(self, search: str, node: int) -> Key:
         """The branch of a node."""
         view = self._views[search]
-        step = view.nodes[node].step or (EXHAUSTIVE if view.at.kind == EXHAUSTIVE else "")
-        return Key(step, search, node)
+        return Key(view.nodes[node].step or (EXHAUSTIVE if view.at.kind == EXHAUSTIVE else ""), search, node)
 
     def place_of(self, search: str) -> Place:
         """Where the units of a search are."""

@@ -124,8 +124,7 @@ class Task(ABC):
 
     def within(self, prompt: str) -> str:
         """The question of a prompt."""
-        inner = prompt.removeprefix(self.chat_before).removesuffix(self.chat_behind)
-        return inner.removeprefix(self.prefix)
+        return prompt.removeprefix(self.chat_before).removesuffix(self.chat_behind).removeprefix(self.prefix)
 
     def edits(self, example: types.Example) -> tuple[types.Example, ...]:
         """Examples of the task that differ from this one by one small edit, the smallest first; may be empty."""

@@ -6,7 +6,7 @@ can read is left out and said; a row without a prompt or an answer is bad, and a
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -20,7 +20,7 @@ from mecharule_ops.numbers import plural
 from mecharule_ops.plain_text import alike, typed_path
 from mecharule_ops.tasks.column_words import WORDS
 from mecharule_ops.tasks.from_file import HUB, is_separated, read_rows, wanting
-from mecharule_ops.tasks.text import TextTask, spelt
+from mecharule_ops.tasks.text import TextTask
 
 EXAMPLE_SETS = ("ioi", "agreement", "greater-than", "hans")
 """Tables that come with the package; `benchmarks/example_sets.py` makes them."""
@@ -106,7 +106,13 @@ class LaidTable(TextTask):
 
     @cached_property
     def _laid(self) -> Laid:
-        """Raises `UsageError` where no column, or more than one, could be the prompt or what is right."""
+        return self._lay()
+
+    def _lay(self, chosen: Collection[int] | None = None, *, apart: bool = False) -> Laid:
+        """The records of all rows, of those chosen by number alone, or `apart` a record a row.
+
+        Raises `UsageError` where no column, or more than one, could be the prompt or what is right.
+        """
         found = read_rows(self.path, self.at)
         columns = list(dict.fromkeys(name for row in found if isinstance(row, dict) for name in row if name))
         if COLUMN.search(self.target):
@@ -123,7 +129,7 @@ class LaidTable(TextTask):
         holed = sum("{}" in str(row[roles.prompt]) for row in kept.values()) if subject in columns else 0
         gap = {subject} if 0 < holed == len(kept) else set[str]()
         faults |= {at: why for at, row in kept.items() if (why := self._fault(row, at, gap, roles))}
-        kept = {at: row for at, row in kept.items() if at not in faults}
+        kept = {at: row for at, row in kept.items() if at not in faults and (chosen is None or at in chosen)}
         dropped = {self._named(columns, "--drop", [each])[0] for each in self.drop}
         free = [name for name in columns if name not in used | dropped]
         left = {name: _unreadable([row.get(name) for row in kept.values()]) for name in free}
@@ -147,8 +153,9 @@ class LaidTable(TextTask):
         if gone := [f"{name} ({why})" for name, why in left.items() if why]:
             told.append(f"Left out, since no rule can read it: {', '.join(gone)}.")
         template = COLUMN.sub(lambda part: f"{{{roles.parts[part[1]]}}}", self.template) or f"{{{PROMPT}}}"
-        rows = self._records(kept, roles, [name for name, why in left.items() if not why], template, faults)
-        if 0 < len(rows) < (good := len(found) - len(faults)):
+        free, bad = [name for name, why in left.items() if not why], len(faults)
+        rows = self._records(kept, roles, free, template, faults, apart)
+        if 0 < len(rows) < (good := len(kept) + bad - len(faults)):
             clash = sum(OR in str(row.get(TARGET, row.get(ANSWERS, ""))) for row in rows.values())
             of = f", and of {clash:,} any of several answers is right" if clash else ""
             told.append(
@@ -179,13 +186,9 @@ class LaidTable(TextTask):
         return _Roles(parts, prompt, right, foil, sentences)
 
     def _records(
-        self, kept: _Rows, roles: _Roles, more: Sequence[str], template: str, faults: dict[int, str]
+        self, kept: _Rows, roles: _Roles, more: Sequence[str], template: str, bad: dict[int, str], apart: bool
     ) -> _Rows:
-        """A row a prompt, by its first number, with all that is right or wrong; bad rows are added to `faults`.
-
-        Rows of one prompt that the condition may tell apart stay apart.
-        """
-        parted = [name for name in more if re.search(rf"\b{re.escape(spelt(name))}\b", self.where)]
+        """A row a prompt, by its first number, with all that is right or wrong; bad rows are added to `bad`."""
         records: dict[object, Any] = {}
         for number, row in kept.items():
             rights, wrongs = self._sides(row, roles.right, roles.foil)
@@ -196,23 +199,23 @@ class LaidTable(TextTask):
             made = {name: shown[name] for name in roles.parts.values()}
             made = made or {PROMPT: shown[roles.prompt or roles.right]}
             asked = filled(template, made)
-            key = asked.strip(), *(str(row[name]) for name in parted)
+            key = number if apart else asked.strip()
             old = records.get(key, (number, made, {name: row[name] for name in more}, {}, {}))
             rights, wrongs = (
                 [*known, *(text[start:] for text in side)]
                 for known, side in zip(old[3:], (rights, wrongs), strict=True)
             )
             if {*rights} & {*wrongs}:
-                faults[number] = self._said("foils that are no targets", number, row[roles.right])
+                bad[number] = self._said("foils that are no targets", number, row[roles.right])
             elif not rights or not all(text.strip() for text in (asked, *rights, *wrongs)):
-                faults[number] = self._said("words to read and an answer", number, row[roles.right])
+                bad[number] = self._said("words to read and an answer", number, row[roles.right])
             else:
                 records[key] = (*old[:3], dict.fromkeys(rights), dict.fromkeys(wrongs))
         several = roles.right.lower() == ANSWERS or any(len(one[3]) > 1 for one in records.values())
         rows = {}
         for number, made, extra, *both in records.values():
             if (roles.foil or several) and any(OR in text for side in both for text in side):
-                faults[number] = self._said(f"no {OR} in an answer", number, kept[number][roles.right])
+                bad[number] = self._said(f"no {OR} in an answer", number, kept[number][roles.right])
                 continue
             right, wrong = map(OR.join, both)
             sides = {TARGET: right, FOIL: wrong} if wrong else {ANSWERS if several else ANSWER: right}

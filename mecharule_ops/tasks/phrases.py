@@ -202,8 +202,7 @@ class Speaker:
                 words["s"] = ast.unparse(node)
             else:
                 term = self.term(node)
-                signed = term.span[0] is None or term.span[0] < 0
-                size = f"the size of {term.noun}" if signed else term.noun
+                size = f"the size of {term.noun}" if term.span[0] is None or term.span[0] < 0 else term.noun
                 words |= {hole: term.noun, f"size_{hole}": size}
         return template.format(**words)
 

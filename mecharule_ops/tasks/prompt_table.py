@@ -168,21 +168,16 @@ class PromptTable(LaidTable):
     @cached_property
     def _read(self) -> tuple[tuple[Row, ...], tuple[str, ...]]:
         """(rows as settings want them, what was made of the file). Raises `UsageError`."""
-        raw, numbers, told = self._laid.rows, self._laid.numbers, list(self._laid.told)
-        as_written = {*self.shown_columns, *self.solution_columns}
-        rows = from_file.typed_rows(raw, as_written)
-        if self.where:
-            held = self._held(rows)
-            told.append(f"{sum(held):,} of {plural(len(rows), 'record')} are used, those where {self.where}.")
-            rows = from_file.typed_rows(list(compress(raw, held)), as_written)
-            if len({self.question(row).strip() for row in rows}) < len(rows):
-                raise UsageError(f"expected one row a prompt of {self.path} where {self.where}, got several")
-            numbers = list(compress(numbers, held))
+        laid, told = self._laid, list(self._laid.told)
+        rows = from_file.typed_rows(laid.rows, {*self.shown_columns, *self.solution_columns})
         if self.score and (self.score, self.graded_by) != ("logits", TARGET):
             raise UsageError(f"expected logits of target and foil, got {self.score} of {self.graded_by}")
         if self.graded_by != TARGET:
             return rows, tuple(told)
-        numbered, one = list(zip(numbers, rows, strict=True)), "a foil that does not begin with its target"
+        numbered, one = (
+            list(zip(laid.numbers, rows, strict=True)),
+            "a foil that does not begin with its target",
+        )
         wanted = "a target and a foil of which neither begins the other" if self.score else one
         faults = {
             number: f"expected {wanted} in row {number} of {self.path}, got {row[FOIL]!r} and {row[TARGET]!r}"
@@ -193,14 +188,22 @@ class PromptTable(LaidTable):
         told += self.sifted(faults, len(rows)) if faults else []
         return tuple(row for number, row in numbered if number not in faults), tuple(told)
 
-    def _held(self, rows: Sequence[Row]) -> list[bool]:
-        """Where the condition holds. Raises `UsageError` where it does not read, or holds nowhere."""
+    @cached_property
+    def _laid(self) -> layout.Laid:
+        """Of the rows where the condition holds. Raises `UsageError` where it does not read, or holds nowhere."""
+        if not self.where:
+            return self._lay()
+        single = self._lay(apart=True)
+        as_written = {*COLUMN.findall(single.template), ANSWER, ANSWERS, TARGET, FOIL}
+        rows = from_file.typed_rows(single.rows, as_written)
         columns = {spelt(name): np.array([row[name] for row in rows]) for name in rows[0]}
-        columns[PROMPT] = np.array([self.question(row) for row in rows])
+        columns[PROMPT] = np.array([filled(single.template, row) for row in rows])
         held = language.evaluate(language.parse_predicate(self.where, language.schema_of(columns)), columns)
         if not held.any():
             raise UsageError(f"expected rows of {self.path} where {self.where}, got none of {len(rows):,}")
-        return held.tolist()
+        laid = self._lay({*compress(single.numbers, held.tolist())})
+        used = f"{held.sum():,} of {plural(len(rows), 'record')} are used, those where {self.where}."
+        return laid._replace(told=[*laid.told, used])
 
     @cached_property
     def _items(self) -> tuple[Row, ...]:

@@ -241,8 +241,7 @@ class TextTask(Task):
 
 def content_of(items: Sequence[Row]) -> str:
     """A hash of the items, whatever the order of their columns."""
-    content = json.dumps([dict(row) for row in items], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([dict(row) for row in items], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def first_word(completion: str) -> str:

@@ -118,11 +118,16 @@ def test_a_budget_bounds_search_and_audit_together(tmp_path: Path, budget: int) 
         assert run.cost.group_evaluations <= budget + 1
     audit, skipped = (
         found.searches[0].audit,
-        ("; mlp_out 0→1: not searched, the budget is spent",)[budget // 60 :],
+        ("mlp_out 0→1: not searched, the budget is spent",)[budget // 60 :],
     )
-    assert found.cut_short == "".join([SearchStatus.BUDGET_SPENT.value, *skipped])
+    early = SearchStatus.BUDGET_SPENT, *[SearchStatus.AUDIT_CUT] * (not skipped)
+    assert found.cut_short == "; ".join([*early, *skipped])
     assert (audit is None) is bool(skipped)
     assert audit is None or audit.tested < audit.untested
+    for _ in range(600 // budget):
+        with opened(tmp_path / "a.mecharule") as run:
+            found = finish(run)[0]
+    assert (found.cut_short, *(one.audit.untested for one in found.searches if one.audit)) == ("", 0, 0)
 
 
 def test_the_number_of_draws() -> None:

@@ -88,7 +88,7 @@ def test_a_table_goes_through_every_stage_and_verifies(
     away = shutil.move(table, runs / "gone.jsonl")
     lost = commands.main("verify", "last", "--all")
     assert lost.code in (2, 4)
-    assert "put it there, or into the folder" in lost.err
+    assert "put it there, a run's own into this folder" in lost.err
     shutil.move(away, table)
 
 

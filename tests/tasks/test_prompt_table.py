@@ -252,7 +252,8 @@ def test_where_uses_the_rows_that_satisfy_a_condition(tmp_path: Path) -> None:
     file = jsonl(tmp_path, [*twice, {"prompt": "5 + 5 = ", "answer": 11, "split": "s10"}], "twice.jsonl")
     (one,) = make_task(file, where="split == 's99'").rows()
     (every,) = make_task(file).rows()
-    assert (one["answers"], every["answers"]) == (99, "99|10|11")
+    assert (one["answer"], every["answers"]) == (99, "99|10|11")
     assert [row["answers"] for row in make_task(file, where="split == 's10'").rows()] == ["10|11"]
-    with pytest.raises(UsageError, match="expected one row a prompt"):
-        make_task(file, where="startswith(split, 's')").describe()
+    for every in ("startswith(split, 's')", "contains(prompt, '5') and answer > 0"):
+        assert [row["answers"] for row in make_task(file, where=every).rows()] == ["99|10|11"]
+    assert [row["answer"] for row in make_task(file, where="answer == 11").rows()] == [11]
