@@ -111,7 +111,7 @@ class RunConfig(BaseModel):
     rows: int | None = Field(None, ge=1)
     """Rows a batch; by default as free memory allows."""
     budget: int | None = Field(None, ge=1)
-    """Group ablations after which searches stop and keep what they have; each `resume` grants as many again."""
+    """Group ablations after which searches and audits stop, with what they have; each `resume` grants as many again."""
     device: str = Field("auto", pattern=r"^(auto|cpu|mps|cuda(:\d{1,3})?)$")
     """Where the model goes: `auto` takes a GPU if there is one; else `cpu`, `cuda`, `cuda:N` or `mps`."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"

@@ -259,7 +259,7 @@ class Findings:
     @property
     def cut_short(self) -> str:
         """Why a search ended before its time or was not begun; empty where all ended."""
-        early = [*types.SearchStatus][-3:]
+        early = types.SearchStatus.BUDGET_SPENT, types.SearchStatus.AUDIT_CUT, types.SearchStatus.STOPPED
         ended = [why.value for why in early if any(why in one.status for one in self.searches)]
         return "; ".join(filter(None, [*ended, self.skipped]))
 
