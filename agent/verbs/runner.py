@@ -336,7 +336,7 @@ def resume(
             placement.place(
                 read_shape(model_names.resolve(config.model)), placement.this_machine(), device, known.dtype
             )
-        if known.finished and report_of(known.findings).exit_code != errors.BudgetSpent.exit_code:
+        if known.finished and not known.findings.cut_short:
             told = f"`mecharule show {path.stem}` tells what it found"
             said = f"run {path.stem} is finished, nothing is left to do; {told}"
             return ToolResult(data={"run": path.stem, "finished": True}, text=said)
@@ -382,14 +382,13 @@ def _finish(run: live_run.Run, show: Show, llm_budget: int | None) -> ToolResult
 def report_of(findings: Findings, example: str = "") -> ToolResult:
     """What a run found as a tool's result, its text one screen.
 
-    Exit code 5 when the budget ended it, 1 when nothing was searched.
+    Exit code 5 when it was cut short, 1 when nothing was searched.
     """
     from mecharule_ops.pages.screen import screen
 
-    spent = "the budget" in findings.cut_short
     nothing = all(search.nothing_searched for search in findings.searches)
     return ToolResult(
         data=json.loads(to_json(findings)),
         text=screen(findings, example),
-        exit_code=errors.BudgetSpent.exit_code if spent else int(nothing),
+        exit_code=errors.BudgetSpent.exit_code if findings.cut_short else int(nothing),
     )

@@ -274,11 +274,12 @@ def test_a_direction_that_nothing_starts_in_is_said_to_ask_probably_nothing() ->
 
 
 def test_the_report_of_a_run_is_text_data_and_a_code() -> None:
-    """Data are the findings; 5 says that the budget ended a search."""
+    """Data are the findings; 5 says that a budget or a person ended a search."""
     whole = FINDINGS
     result = runner.report_of(whole)
     assert result.exit_code == 0
     assert result.data["findings"]["run"] == whole.run
     assert whole.model in result.text
-    spent = replace(whole.searches[0], status=(types.SearchStatus.BUDGET_SPENT.value,))
-    assert runner.report_of(replace(whole, searches=(spent, *whole.searches[1:]))).exit_code == 5
+    for why in (types.SearchStatus.BUDGET_SPENT, types.SearchStatus.STOPPED):
+        cut = replace(whole.searches[0], status=(why.value,))
+        assert runner.report_of(replace(whole, searches=(cut, *whole.searches[1:]))).exit_code == 5
