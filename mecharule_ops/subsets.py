@@ -135,8 +135,7 @@ def held_out(
     keys = hashed(seed, "record", identifiers)
     held = np.zeros(len(target), dtype=bool)
     for outcome in (False, True):
-        drawn = _draw(np.flatnonzero(target == outcome), stratum, keys, share, f"{seed} {outcome}")
-        held[drawn] = True
+        held[_draw(np.flatnonzero(target == outcome), stratum, keys, share, f"{seed} {outcome}")] = True
     return held
 
 

@@ -49,9 +49,8 @@ def _cells(row: Calibration) -> dict[str, str]:
 
 
 def _all_is_so(rows: Sequence[Calibration]) -> str:
-    names = ("rules", "chain", "mended", "certificates")
     units = numbers.plural(sum(len(row.found) for row in rows), "unit")
-    parts = {name: _summed(rows, name) for name in names}
+    parts = {name: _summed(rows, name) for name in ("rules", "chain", "mended", "certificates")}
     return said("selftest.exact", models=numbers.plural(len(rows), "model"), units=units, **parts)
 
 

@@ -72,8 +72,7 @@ def within(text: str, width: int) -> str:
     """A text with its long lines wrapped; rows of a table, whose cells stand apart, stay as they were laid out."""
     told = list[str]()
     for line in text.split("\n"):
-        whole = len(line) <= width or _GAP in line.strip()
-        told += [line] if whole else wrapped(line, width)
+        told += [line] if len(line) <= width or _GAP in line.strip() else wrapped(line, width)
     return "\n".join(told)
 
 

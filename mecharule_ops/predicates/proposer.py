@@ -170,9 +170,8 @@ def _text_candidates(name: str, values: np.ndarray, labels: Bool[np.ndarray, " r
     if len(distinct) <= _CATEGORIES and np.strings.str_len(distinct).max(initial=0) <= _LONGEST_WORD:
         yield from (f"{name} == {str(value)!r}" for value in distinct)
         return
-    lengths = np.strings.str_len(values)
     words = [text.split() for text in values.tolist()]
-    yield from _thresholds(f"length({name})", lengths, labels)
+    yield from _thresholds(f"length({name})", np.strings.str_len(values), labels)
     yield from _thresholds(f"words({name})", np.array([len(found) for found in words]), labels)
     yield from (f"upper_ratio({name}) >= {cut}" for cut in (0.1, 0.25, 0.5, 0.75))
     yield from (f"contains({name}, {mark!r})" for mark in ("?", "!", "\n", ",", ".", '"'))

@@ -362,11 +362,8 @@ def cut_scores(
     test: Int[np.ndarray, " test"],
 ) -> tuple[accounts.PredictionScore, ...]:
     """Lead only and drop only: each one threshold, no other better on train, scored on the held-out records."""
-    found = []
-    for kind, values, sign in (
-        (accounts.PredictionKind.LEAD_ONLY, -lead, -1),
-        (accounts.PredictionKind.DROP_ONLY, drop, 1),
-    ):
+    kinds, found = accounts.PredictionKind, []
+    for kind, values, sign in ((kinds.LEAD_ONLY, -lead, -1), (kinds.DROP_ONLY, drop, 1)):
         cut = matthews.best_cut(values[train], target[train])
         found.append(_score(kind, values > cut, target, test, sign * cut))
     return tuple(found)

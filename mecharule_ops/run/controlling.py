@@ -217,9 +217,8 @@ def unit_vocabulary(
         return table
     seen = table.on(train)
     seen = seen.at(np.flatnonzero(seen.matrix.any(axis=0) & ~seen.matrix.all(axis=0)))
-    in_train = {name: column[train] for name, column in columns.items()}
     context = proposer.ProposalContext(
-        columns=in_train,
+        columns={name: column[train] for name, column in columns.items()},
         labels=target,
         prompt_columns=run.task.prompt_columns,
         known=dict(zip(seen.texts, score_predicates(seen.matrix, target), strict=True)),

@@ -113,10 +113,8 @@ class Run:
     @property
     def whole_records(self) -> tuple[types.BehaviourRecord, ...]:
         """What the model with all its units did on the same examples."""
-        kept = self.store.find(keys.WHOLE)
-        return (
-            self.records if kept is None else tuple(codec.decode(types.BehaviourRecord, row) for row in kept)
-        )
+        rows = self.store.find(keys.WHOLE)
+        return tuple(codec.decode(types.BehaviourRecord, row) for row in rows) if rows else self.records
 
     @cached_property
     def labels(self) -> Bool[np.ndarray, " record"]:
@@ -369,21 +367,22 @@ class Run:
 
     @cached_property
     def loaded(self) -> Subject:
-        """The model with all its units, in the type that the run began in.
-
-        Raises as `registry.load`, and `UsageError` where rows of the task are others than when the run finished.
-        """
+        """The model with all its units, in the type that the run began in. Raises as `registry.load`, `check_rows`."""
         from mecharule_ops.loading.model_names import load
 
+        self.check_rows()
+        subject = load(self.config.model, self.device_here(), self.dtype, self.told_where)
+        if self.store.writable and not self.store.has(keys.RECORDS):
+            self.store.put(keys.PLACED, keys.Placed(device=subject.device_name, dtype=subject.dtype_name))
+        return subject
+
+    def check_rows(self) -> None:
+        """Raises `UsageError` where rows of the task are others than when the run finished."""
         had = self.findings.task_settings.get("content") if self.finished else None
         if had not in (None, self.task.describe().get("content")):
             raise errors.UsageError(
                 f"expected the rows that run {self.id} has, got others; put the old ones back"
             )
-        subject = load(self.config.model, self.device_here(), self.dtype, self.told_where)
-        if self.store.writable and not self.store.has(keys.RECORDS):
-            self.store.put(keys.PLACED, keys.Placed(device=subject.device_name, dtype=subject.dtype_name))
-        return subject
 
     @property
     def placed(self) -> keys.Placed | None:

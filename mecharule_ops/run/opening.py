@@ -159,16 +159,17 @@ def observed_otherwise(earlier: RunConfig, config: RunConfig) -> list[str]:
 def take_over(store: run_store.RunStore, earlier: run_store.RunStore) -> None:
     """Fill a new run with what an earlier one observed and ablated, and its vocabulary where the same proposes.
 
-    Where other units are given, with what is known of the model that has them all.
+    Where other units are given, with what is known of the model that has them all. Raises as `Run.check_rows`.
     """
-    ours, theirs = (Run(each).config for each in (store, earlier))
+    (source := Run(earlier)).check_rows()
+    ours, theirs = Run(store).config, source.config
     anew = [] if all(getattr(ours, name) == getattr(theirs, name) for name in PROPOSED) else keys.PROPOSED
     kept = [name for name in earlier.names() if keys.is_observed(name) and name not in anew]
     if ours.given != theirs.given:
         known = bool(ours.given) and earlier.has(keys.TRAIN)
         kept = [name for name in kept if known and keys.is_of_whole_model(name)]
         if known:
-            store.put(keys.WHOLE, [codec.encode(record) for record in Run(earlier).whole_records])
+            store.put(keys.WHOLE, [codec.encode(record) for record in source.whole_records])
     store.take_over(earlier, kept)
 
 

@@ -118,9 +118,8 @@ def keep_column(run: Run, own: OwnColumn) -> None:
 
 def _with_own(run: Run, every: Iterable[OwnColumn]) -> Columns:
     """The task's columns, the lead and these; where a record has no label, empty, false or no number."""
-    leads = np.array([record.margin for record in run.observed.records])
     columns = {**run.observed.columns}
-    columns.setdefault("lead", leads)
+    columns.setdefault("lead", np.array([record.margin for record in run.observed.records]))
     for own in every:
         if (labels := own["labels"]) is None:
             columns[own["name"]] = values_of(own["expression"], columns)

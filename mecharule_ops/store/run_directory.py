@@ -39,7 +39,12 @@ class RunSummary:
 
 def runs_directory() -> Path:
     """The folder of runs: `MECHARULE_RUNS`, else one in the user's data folder. Raises as `user_folder`."""
-    return plain_text.user_folder("MECHARULE_RUNS", lambda name: f"{user_data_dir(name)}/runs")
+    folder = plain_text.user_folder("MECHARULE_RUNS", lambda name: f"{user_data_dir(name)}/runs")
+    if folder.is_file():
+        raise errors.UsageError(
+            f"expected a folder as MECHARULE_RUNS, got the file {folder}; name its folder"
+        )
+    return folder
 
 
 def run_path(run: str, folder: Path) -> Path:

@@ -295,9 +295,12 @@ def _chosen(row: dict[str, Any], template: str) -> dict[str, Any]:
     cells = {name.lower(): cell for name, cell in row.items() if name}
     lists = {name: cell for name, cell in cells.items() if isinstance(cell, list)}
     cells |= {f"{name}.{at}": one for name, every in lists.items() for at, one in enumerate(every)}
-    like = re.compile(".+".join(map(re.escape, COLUMN.split(template)[::2])))
+    parts = [re.escape(part) for part in COLUMN.split(template)]
+    # Numbers and letters are no longer words: `option1` is none of the options beside `option_source`.
+    parts[1::2] = (".{1,2}" if len(str(cells.get(name))) < 3 else ".+" for name in COLUMN.findall(template))
     named = COLUMN.sub(lambda part: str(cells.get(part[1])), template).lower()
-    options = {name: cell for name, cell in cells.items() if like.fullmatch(name)}
+    like = re.compile("".join(parts)).fullmatch
+    options = {name: cell for name, cell in cells.items() if like(name) and name not in lists}
     return {**row, TARGET: options.pop(named, None), FOIL: list(options.values())}
 
 

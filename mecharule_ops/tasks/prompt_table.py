@@ -174,11 +174,9 @@ class PromptTable(LaidTable):
             raise UsageError(f"expected logits of target and foil, got {self.score} of {self.graded_by}")
         if self.graded_by != TARGET:
             return rows, tuple(told)
-        numbered, one = (
-            list(zip(laid.numbers, rows, strict=True)),
-            "a foil that does not begin with its target",
-        )
-        wanted = "a target and a foil of which neither begins the other" if self.score else one
+        numbered = list(zip(laid.numbers, rows, strict=True))
+        wanted = "a foil that does not begin with its target"
+        wanted = "a target and a foil of which neither begins the other" if self.score else wanted
         faults = {
             number: f"expected {wanted} in row {number} of {self.path}, got {row[FOIL]!r} and {row[TARGET]!r}"
             for number, row in numbered

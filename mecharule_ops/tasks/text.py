@@ -211,13 +211,17 @@ class TextTask(Task):
     @cached_property
     def _items(self) -> tuple[Row, ...]:
         """The rows, of several with one question the first."""
-        rows = tuple(self.rows())
+        rows = [
+            _Item((name, cell.item() if isinstance(cell, np.generic) else cell) for name, cell in row.items())
+            for row in self.rows()
+        ]
         if not rows:
             raise UsageError(f"expected items of {self.name}, got none; name a file that has some")
-        names = check_names(rows[0])
-        first: dict[str, Row] = {}
-        for row in map(_Item, rows):
-            question = self.question(row).strip()
+        names, first = check_names(rows[0]), dict[str, Row]()
+        for row in rows:
+            if not isinstance(question := self.question(row), str):
+                raise UsageError(f"expected a text as the question of {self.name}, got {question!r}")
+            question = question.strip()
             if "prompt" in names and str(row[names["prompt"]]).strip() not in question:
                 raise UsageError(
                     f"expected what the model reads in {names['prompt']!r}, since rules call that prompt, got a "

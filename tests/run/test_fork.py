@@ -51,6 +51,15 @@ def test_only_what_does_not_depend_on_the_search_is_taken_over(earlier: Path, tm
         assert fork.records == source.records
 
 
+def test_nothing_is_taken_over_where_rows_changed(
+    earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(earlier, read_only=True) as source, new_run(tmp_path / "eeee.mecharule", OTHER) as fork:
+        monkeypatch.setattr(Run, "findings", replace(source.findings, task_settings={"content": "others"}))
+        with pytest.raises(errors.UsageError, match="put the old ones back"):
+            take_over(fork.store, source.store)
+
+
 def test_nothing_is_taken_over_where_something_else_is_observed() -> None:
     """Each such setting is named; a run that changes nothing is refused."""
     config = make_config(**QUICK)

@@ -17,7 +17,7 @@ from mecharule_ops import codec, events, nodes, plain_text
 from mecharule_ops.errors import ClaimNotSupported, StoreError, UsageError
 from mecharule_ops.store import keys, run_file, run_log
 from mecharule_ops.store.outcome_blocks import StoredAnswers
-from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path
+from mecharule_ops.store.run_directory import find_run, list_runs, new_run_id, run_path, runs_directory
 from mecharule_ops.store.run_store import RunStore, pack_artefact, unpack
 
 _SAMPLES: dict[Any, list[Any]] = {
@@ -332,7 +332,7 @@ def test_run_ids_are_new_and_grow_when_short_ones_are_taken(tmp_path: Path) -> N
     assert new_run_id(tmp_path, lambda size: next(tokens)) == "0c1f"
 
 
-def test_a_run_is_found_by_id_prefix_path_and_last(tmp_path: Path) -> None:
+def test_a_run_is_found_by_id_prefix_path_and_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unique prefixes work, ambiguous and unknown ones are refused with what there is."""
     for age, run in enumerate(["0c1f", "0c2a", "ffff"]):
         RunStore.create(run_path(run, tmp_path), {}).close()
@@ -347,6 +347,9 @@ def test_a_run_is_found_by_id_prefix_path_and_last(tmp_path: Path) -> None:
         find_run("0c", tmp_path)
     with pytest.raises(UsageError, match=r"no run lies in .* yet; `mecharule demo`"):
         find_run("last", tmp_path / "nowhere")
+    monkeypatch.setenv("MECHARULE_RUNS", str(run_path("ffff", tmp_path)))
+    with pytest.raises(UsageError, match=r"got the file .*ffff.mecharule; name its folder"):
+        runs_directory()
 
 
 def test_the_list_of_runs_tells_their_state_and_survives_a_corrupt_one(tmp_path: Path) -> None:
