@@ -107,7 +107,11 @@ class Chunks:
         return self._kept[key]
 
     def clean(self, spans: Sequence[Span]) -> CleanSpans:
-        """Of spans that begin those of records, hanging on nothing asked before. Cost: as `of`."""
+        """Of spans that begin those of records, hanging on nothing asked before. Cost: as `of`.
+
+        Chunks are let go: whoever feeds spans back asks for long, and a chunk is copied from kept passes.
+        """
+        self._kept.clear()
         records = tuple(self._places[span.prompt] for span in spans)
         pairs = zip(self._spans(records, early=False)[0], spans, strict=True)
         if all(whole.fed[: len(span.fed)] == span.fed for whole, span in pairs):

@@ -200,8 +200,7 @@ def _breaks(chain: Chain) -> str:
     if chain.breaks.changes and chain.breaks.changes[0].count >= _OFTEN * flips.flips:
         change = chain.breaks.changes[0]
         there = "" if change.place == place.place else f" in {change.place}"
-        turned = f"{quoted(change.before)} → {quoted(change.after)}{there}"
-        rest += f"; most often {turned} ({change.count}×)"
+        rest += f"; most often {quoted(change.before)} → {quoted(change.after)}{there} ({change.count}×)"
     return said("chain.breaks", where=place.place[:1].upper() + place.place[1:], count=place.count, rest=rest)
 
 

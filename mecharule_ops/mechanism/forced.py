@@ -110,9 +110,10 @@ class Forcing:
     def batches(self, columns: int | None = None) -> list[list[int]]:
         """Records with a token in reach, in batches of (nearly) equal length and about `columns` columns.
 
-        Without it as many as a forward gains from, what lies below their spans counted: where no graph is kept.
+        Without it half as many as a forward gains from, what lies below their spans, which is copied, counted: where no
+        graph is kept.
         """
-        shared, most = len(self._shared.tokens), columns or batches.default_rows(self.subject)
+        shared, most = len(self._shared.tokens), columns or batches.default_rows(self.subject) // 2
         lengths = [len(span.fed) * bool(reach) for span, reach in zip(self.spans, self._reach, strict=True)]
         if columns is None:
             lengths = [n and n + len(self.spans[at].prefix) - shared for at, n in enumerate(lengths)]

@@ -234,7 +234,8 @@ def test_records_put_together_anew_need_no_forward_and_give_the_same(
     monkeypatch: pytest.MonkeyPatch, family: str, basis: Basis
 ) -> None:
     """Any mixture of records of earlier chunks, against an engine that meets them for the first time; an engine over
-    more records keeps them, another completion of a prompt is passed anew; without memory, all are."""
+    more records keeps them, also where spans were fed back, another completion of a prompt is passed anew; without
+    memory, all are."""
     bench = toy(family)
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO, phase=Phase.LAST_PROMPT))
     groups, rng = bench.groups(basis, 4, 0), np.random.default_rng(3)
@@ -261,6 +262,8 @@ def test_records_put_together_anew_need_no_forward_and_give_the_same(
     assert sum(passed) == 10
     (prompt,) = bench.subject.encode([twin.example.prompt])
     engine.clean([span_of(prompt, twin.tokens, Phase.LAST_PROMPT)])
+    assert not any(chunks._kept for chunks in pool.values())
+    engine.evaluate(groups, [3, 0])
     assert sum(passed) == 11
     monkeypatch.setattr("mecharule_ops.loading.placement.free_bytes", lambda device: 4)
     forgetful = bench.engine(table, rows=12)
