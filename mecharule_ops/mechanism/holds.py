@@ -97,8 +97,7 @@ def layers_above(unit: Neuron, kind: Basis, layers: int) -> range:
     A head's own layer counts with its MLP; where the two run in parallel that MLP does not read the head, and
     holding it changes nothing.
     """
-    own = kind is Basis.MLP_OUT and unit.basis is Basis.ATTN_HEAD
-    return range(unit.layer + (not own), layers)
+    return range(unit.layer + (kind is not Basis.MLP_OUT or unit.basis is not Basis.ATTN_HEAD), layers)
 
 
 def nothing_above(unit: Neuron, layers: int) -> bool:

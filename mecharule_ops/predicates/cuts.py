@@ -88,8 +88,7 @@ def roundest(low: float, high: float) -> float:
         return 0.0
     if low == high:
         return low
-    power = int(np.ceil(np.log10(max(abs(low), abs(high)))))
-    for exponent in count(power, -1):
+    for exponent in count(int(np.ceil(np.log10(max(abs(low), abs(high))))), -1):
         for digit in (1.0, 0.5):
             step = digit * 10.0**exponent
             nearest = np.clip(round((low + high) / 2 / step), np.ceil(low / step), np.floor(high / step))

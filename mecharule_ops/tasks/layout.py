@@ -6,7 +6,7 @@ can read is left out and said; a row without a prompt or an answer is bad, and a
 
 import ast
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -34,6 +34,8 @@ the token that has this one; of texts: it is the last word, and the prompt what 
 _FINAL = "####"
 """What stands before the final answer of a worked solution."""
 COLUMN = re.compile(r"\{([^{}]+)\}")
+_SHORT = r"\d+|[^\W_]"
+"""Where numbers or letters name all options, no word names one: `option_source` is none beside `option1`."""
 _NO_OBJECT = 'none: no row is an object, such as {"prompt": "2+2=", "answer": "4"}'
 
 _Rows = dict[int, dict[str, Any]]
@@ -117,9 +119,14 @@ class LaidTable(TextTask):
         columns = list(dict.fromkeys(name for row in found if isinstance(row, dict) for name in row if name))
         if COLUMN.search(self.target):
             columns += [name for name in (TARGET, FOIL) if name not in columns]
-            for name in COLUMN.findall(self.target):
-                self._named(columns, "--target", [name])
-            found = [_chosen(row, self.target.lower()) if isinstance(row, dict) else row for row in found]
+            parts = [re.escape(part) for part in COLUMN.split(self.target.lower())]
+            for place, name in enumerate(COLUMN.findall(self.target)):
+                (column,) = self._named(columns, "--target", [name])
+                cells = {str(row.get(column)) for row in found if isinstance(row, dict)} - {"None", ""}
+                short = all(re.fullmatch(_SHORT, each) for each in cells)
+                parts[2 * place + 1] = f"(?:{_SHORT})" if short else ".+"
+            like = re.compile("".join(parts)).fullmatch
+            found = [_chosen(row, self.target, like) if isinstance(row, dict) else row for row in found]
         roles = self._roles(columns)
         subject = re.sub(r"[^.]+\Z", "subject", roles.prompt)
         used = {*roles.parts.values(), roles.prompt, roles.right, roles.foil} - {""}
@@ -290,16 +297,12 @@ def filled(template: str, row: Mapping[str, Any]) -> str:
     return COLUMN.sub(lambda part: str(row[part[1]]), template)
 
 
-def _chosen(row: dict[str, Any], template: str) -> dict[str, Any]:
-    """A row whose target is in the column, or place of a list, that a cell names; the others like it are foils."""
+def _chosen(row: dict[str, Any], template: str, like: Callable[[str], object]) -> dict[str, Any]:
+    """A row whose target is in the column, or place of a list, that a cell names; the others `like` it are foils."""
     cells = {name.lower(): cell for name, cell in row.items() if name}
     lists = {name: cell for name, cell in cells.items() if isinstance(cell, list)}
     cells |= {f"{name}.{at}": one for name, every in lists.items() for at, one in enumerate(every)}
-    parts = [re.escape(part) for part in COLUMN.split(template)]
-    # Numbers and letters are no longer words: `option1` is none of the options beside `option_source`.
-    parts[1::2] = (".{1,2}" if len(str(cells.get(name))) < 3 else ".+" for name in COLUMN.findall(template))
-    named = COLUMN.sub(lambda part: str(cells.get(part[1])), template).lower()
-    like = re.compile("".join(parts)).fullmatch
+    named = COLUMN.sub(lambda part: str(cells.get(part[1].lower())), template).lower()
     options = {name: cell for name, cell in cells.items() if like(name) and name not in lists}
     return {**row, TARGET: options.pop(named, None), FOIL: list(options.values())}
 

@@ -64,10 +64,9 @@ def test_a_part_that_is_not_stored_says_what_measures_it_and_no_more(copied_run:
             next(str(one.neuron) for one in units if bool(run.chain(one.neuron, one.search.regime)) is has)
             for has in (True, False)
         )
-    measures = f"`mecharule explain b00d {bare} --parts chain` measures it"
     for question in ("how does {} act?", "what breaks without {}?"):
         said = put(question.format(bare)).text
-        assert measures in said
+        assert f"`mecharule explain b00d {bare} --parts chain` measures it" in said
         assert "How sure" not in said
         assert "measures it" not in put(question.format(made)).text
     assert put(f"what breaks without {bare}?").text.startswith(f"Switch channel {bare} off")

@@ -81,9 +81,8 @@ def test_a_person_is_asked_on_stderr(
 ) -> None:
     """Once, for all directions, before there is a run. Yes must be typed; the end is a no; stdout stays data."""
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
-    config = runner.config_from(model="arith-tiny", bases="attn_head")
     with nullcontext() if accepted else pytest.raises(errors.UsageError, match="expected a yes to the price"):
-        runner.ask_price(config)
+        runner.ask_price(runner.config_from(model="arith-tiny", bases="attn_head"))
     captured = capsys.readouterr()
     assert captured.out == ""
     assert re.match(

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,9 +56,12 @@ def test_nothing_is_taken_over_where_rows_changed(
     earlier: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(earlier, read_only=True) as source, new_run(tmp_path / "eeee.mecharule", OTHER) as fork:
-        monkeypatch.setattr(Run, "findings", replace(source.findings, task_settings={"content": "others"}))
+        monkeypatch.setattr(Run, "task", SimpleNamespace(describe=lambda: {"content": "mine"}))
+        monkeypatch.setattr(Run, "findings", SimpleNamespace(task_settings={"content": "others"}))
         with pytest.raises(errors.UsageError, match="put the old ones back"):
             take_over(fork.store, source.store)
+        monkeypatch.setattr(Run, "findings", SimpleNamespace(task_settings={"content": "mine"}))
+        take_over(fork.store, source.store)
 
 
 def test_nothing_is_taken_over_where_something_else_is_observed() -> None:

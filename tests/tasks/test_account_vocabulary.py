@@ -43,10 +43,9 @@ def test_arithmetic_names_what_the_design_lists() -> None:
 
 def test_bands_of_the_result_meet_without_a_gap() -> None:
     """Each result up to the largest lies in exactly one band."""
-    columns = {"expected": np.arange(-299, 599)}
     bands = [text for text in account_predicates(("+", "-"), 299) if text.count("expected") == 1]
     chained = [text for text in bands if " expected <" in text and text[0] in "-0123456789"]
-    assert (evaluated(chained, columns).matrix.sum(axis=1) == 1).all()
+    assert (evaluated(chained, {"expected": np.arange(-299, 599)}).matrix.sum(axis=1) == 1).all()
 
 
 def test_negation_is_a_word_or_an_ending() -> None:

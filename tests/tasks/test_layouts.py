@@ -78,9 +78,8 @@ def test_rows_of_one_prompt_are_one_record(tmp_path: Path) -> None:
         for row in rows
     ]
     assert sum(used) >= 0.99 * len(rows)
-    both = {**rows[0], "target": "have", "foil": "had"}
     with pytest.raises(UsageError, match="foils that are no targets in row 25"):
-        table(path, whole + json.dumps(both))
+        table(path, whole + json.dumps({**rows[0], "target": "have", "foil": "had"}))
     answers = table(tmp_path / "b.csv", "prompt,answer\na,b\nc,d\na,e\n")
     assert [answers.right(row) for row in answers.rows()] == [("b", "e"), ("d",)]
 
