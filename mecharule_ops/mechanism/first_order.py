@@ -154,8 +154,7 @@ def effects_of_kinds(
     """
     axis = unit_axis.UnitAxis.of(subject, replacement.intervention.basis, units)
     sweep = _Sweep(subject, records, replacement, axis, kinds, competitors)
-    shape = (*sweep.leads.lead.shape, len(axis.units))
-    found = {kind: np.full(shape, np.nan, np.float32) for kind in kinds}
+    found = {kind: np.full((*sweep.leads.lead.shape, len(axis.units)), np.nan, np.float32) for kind in kinds}
 
     def entered(rows: list[int], row: Tensor, effects: Mapping[Effect, Iterator[AtPosition]]) -> None:
         of_token = np.array(rows)[row.cpu().numpy()]

@@ -23,7 +23,8 @@ def token_sources(subject: Subject, task: base.Task, record: BehaviourRecord) ->
     spans = task.sources(record.example, record.completion)
     asked = prompt_offsets(subject, prompt)
     written = [(len(prompt) + a, len(prompt) + b) for a, b in decoded_offsets(subject, record.tokens)]
-    names = [_name(prompt + record.completion, spans, start, stop) for start, stop in (*asked, *written)]
+    text = prompt + record.completion
+    names = [_name(text, spans, start, stop) for start, stop in (*asked, *written)]
     if asked and names[0] != BEGIN:
         names[0] = FIRST if len(asked) > 1 and names[0] == names[1] else names[0]
     return tuple(names)

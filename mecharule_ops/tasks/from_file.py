@@ -214,7 +214,8 @@ def _separated(text: str, kind: str) -> list[Any]:
     tabs = kind != ".csv"
     if tabs and text[:1] != '"' and (bare := _BARE.search(text)):
         raise ValueError(f"{bare[0].strip()} needs no quotation marks; save it as JSONL if they are meant")
-    cut = "\t" if tabs else next((each for each in ",;\t|" if each in text.partition("\n")[0]), ",")
+    header = text.partition("\n")[0]
+    cut = "\t" if tabs else next((each for each in ",;\t|" if each in header), ",")
     form: Any = {"delimiter": cut, "strict": True}
     reads = (csv.reader(io.StringIO(text), skipinitialspace=skip, **form) for skip in (False, not tabs))
     one, other = ([cell.lstrip() for line in read for cell in line] for read in reads)

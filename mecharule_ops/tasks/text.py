@@ -221,13 +221,12 @@ class TextTask(Task):
         for row in rows:
             if not isinstance(question := self.question(row), str):
                 raise UsageError(f"expected a text as the question of {self.name}, got {question!r}")
-            question = question.strip()
             if "prompt" in names and str(row[names["prompt"]]).strip() not in question:
                 raise UsageError(
                     f"expected what the model reads in {names['prompt']!r}, since rules call that prompt, got a "
                     "column that the prompt does not show; rename it"
                 )
-            first.setdefault(question, row)
+            first.setdefault(question.strip(), row)
         return tuple(first.values())
 
     @cached_property
