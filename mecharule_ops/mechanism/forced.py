@@ -120,14 +120,14 @@ class Forcing:
         return batches.chunks_by_length(lengths, range(len(lengths)), most)
 
     def traced_columns(self) -> int:
-        """Columns whose graph fits half a share of memory, with the keys and values that their records attend to."""
+        """Columns whose graph fits most of a share of memory, with the keys and values that their records attend to."""
         subject, config = self.subject, self.subject.hf.config
         hidden = getattr(config, "intermediate_size", 0) or 4 * subject.d_model
         fed = [len(span.fed) for span in self.spans if span.fed] or [1]
         slots = max((len(span.prefix) + len(span.fed) for span in self.spans), default=0)
         read = 4 + 2 * subject.head_dim * len(fed) // sum(fed)
         kept = 16 * subject.d_model + 6 * hidden + read * subject.n_heads * slots
-        fits = batches.share(subject) // (8 * kept * subject.n_layers)
+        fits = batches.share(subject) // (5 * kept * subject.n_layers)
         return max(1, min(fits, batches.default_rows(subject) // 2))
 
     def at_rest(self, records: Sequence[int], basis: Basis = Basis.ATTN_HEAD) -> Forced:

@@ -15,7 +15,7 @@ put in the place of the first changed token and the task is asked (see `mechanis
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cache
 
 import numpy as np
 from jaxtyping import Bool, Float32
@@ -148,6 +148,22 @@ def localise(
 ) -> Localised:
     """Search every layer, then every unit singly where the basis is small enough; both reuse stored outcomes."""
     basis, regime = candidates.basis, slices.regime
+    engine = cache(lambda: run.completer(run.intervention(basis)))
+
+    def became(unit: types.Neuron, positions: Sequence[int]) -> events.FlipsSeen:
+        """What some answers became without a unit. Cost: a completion each."""
+        after, records = engine().completions([(unit,)], positions), [run.records[at] for at in positions]
+        told = tuple(
+            events.SeenAnswer(
+                prompt=plain_text.last_line(record.example.prompt),
+                before=record.completion,
+                after=run.subject.decode(tokens),
+                flipped=label != record.label,
+            )
+            for record, tokens, label in zip(records, after.tokens[0], after.labels[0].tolist(), strict=True)
+        )
+        return events.FlipsSeen(regime=regime.value, neuron=str(unit), answers=told)
+
     driver = SearchDriver(
         engine=run.engine(run.intervention(basis)),
         basis=basis,
@@ -156,7 +172,7 @@ def localise(
         unrelated=slices.unrelated.tolist(),
         budget=run.config.budget,
         should_stop=run.should_stop,
-        example=None if run.task.concealed else partial(_became, run, regime),
+        example=None if run.task.concealed else became,
     )
 
     def driven(name: str, plan: planning.SearchPlan, total: int | None = None) -> tuple[ChaTree, ...]:
@@ -241,22 +257,6 @@ def _alone(trees: Sequence[ChaTree], basis: types.Basis) -> tuple[counts.UnitStr
         for tree in trees
         for neuron, estimate in singleton_estimates(tree, basis).items()
     )
-
-
-def _became(run: Run, regime: types.Regime, unit: types.Neuron, positions: Sequence[int]) -> events.FlipsSeen:
-    """What some answers became without a unit. Cost: a completion each."""
-    after = run.completer(run.intervention(unit.basis)).completions([(unit,)], positions)
-    records = [run.records[position] for position in positions]
-    told = tuple(
-        events.SeenAnswer(
-            prompt=plain_text.last_line(record.example.prompt),
-            before=record.completion,
-            after=run.subject.decode(tokens),
-            flipped=label != record.label,
-        )
-        for record, tokens, label in zip(records, after.tokens[0], after.labels[0].tolist(), strict=True)
-    )
-    return events.FlipsSeen(regime=regime.value, neuron=str(unit), answers=told)
 
 
 def audit_search(run: Run, journal: Journal, found: Localised) -> None:
