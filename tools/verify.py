@@ -98,9 +98,11 @@ def _placed(given: VerifyArguments) -> VerifyArguments:
     if what == "last" and not given.all:
         named = max(run_directory.written_last_first(folder), key=_told_at, default=what)
         return given.model_copy(update={"run": str(named)})
-    for summary in () if given.all else run_directory.list_runs(folder):
+    its_own = given.all or run_directory.run_path(what, folder).is_file()
+    for summary in () if its_own else run_directory.list_runs(folder):
         if summary.when is not None:
-            with suppress(errors.ClaimNotSupported), opening.opened(str(summary.path)) as run:
+            unread = errors.ClaimNotSupported, errors.StoreError
+            with suppress(*unread), opening.opened(str(summary.path)) as run:
                 run.store.certificate(_bare(what))
                 return given.model_copy(update={"run": str(summary.path)})
     with suppress(errors.UsageError):

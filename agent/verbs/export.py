@@ -1,6 +1,7 @@
 """A run as a folder that stands by itself: what it claims, what is needed to check it, and its report."""
 
 import json
+import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -39,7 +40,7 @@ def export(given: ExportOptions, tell: registry.Tell) -> registry.ToolResult:
     files = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     counts = {"certificates": len(certificates), "replacement_tables": tables, "files": len(files)}
     said = f"{folder}: {len(certificates)} certificates, {len(files)} files"
-    said = f"{said}; `mecharule verify {folder}` runs them again"
+    said = f"{said}; `mecharule verify {shlex.quote(str(folder))}` runs them again"
     return registry.ToolResult(data={"run": findings.run, "folder": str(folder), **counts}, text=said)
 
 

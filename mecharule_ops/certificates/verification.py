@@ -67,10 +67,10 @@ def compare_rows(
 ) -> Verification:
     """A certificate's rows against those of a second run, matched by unit and example.
 
-    An example differs when a completion's tokens or label differ, before or after the ablation. Where either
-    run led by less than `tie_margin` logits it is a near tie: rounding may decide it, so it is no mismatch. In the
-    phase `decode` the first token is the unablated model's on both sides: a near tie before the ablation that gave
-    another first token explains what followed on it.
+    An example differs when a completion's tokens or label differ, before or after the ablation. Where one run led by
+    less than `tie_margin` logits and the other by less than ten times that, it is a near tie: rounding may decide it,
+    so it is no mismatch. In the phase `decode` the first token is the unablated model's on both sides: a near tie
+    before the ablation that gave another first token explains what followed on it.
     """
     inherits = certificate.intervention.phase == types.Phase.DECODE
     again = {_key(row): row for row in rerun}
@@ -204,9 +204,10 @@ def _changed(side: Completion, new: Completion) -> bool:
 
 
 def _is_near_tie(row: ExampleRow, new: ExampleRow, tie_margin: float, inherits: bool) -> bool:
-    """Every side that changed was a near tie, in the first run or the second, or `inherits` its first token of one."""
+    """Every side that changed was a near tie, or `inherits` its first token of one."""
     before, after = (
         any(abs(side.margin) < tie_margin for side in sides)
+        and all(abs(side.margin) < 10 * tie_margin for side in sides)
         for sides in ((row.before, new.before), (row.after, new.after))
     )
     first_differs = row.before.tokens[:1] != new.before.tokens[:1]
