@@ -209,7 +209,7 @@ def resolve(name: str, offline: bool = False) -> Path:
     path = plain_text.typed_path(name)
     if path.is_file():
         return from_gguf(path)
-    if path.is_dir():
+    if name and path.is_dir():
         packed = [] if (path / "config.json").is_file() else sorted(path.glob("*.[gG][gG][uU][fF]"))
         if len(stems := sorted(set(map(gguf_files.stem_of, packed)))) > 1:
             raise errors.ModelUnavailable(

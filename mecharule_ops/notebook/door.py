@@ -65,19 +65,25 @@ def analyse(
         )
     if table is not None:
         file = str(table_file(table, runs_directory() / TABLES))
-        settings["task_settings"] = {**settings.get("task_settings", {}), "file": file}
+        settings["task_settings"] = {**(settings.get("task_settings") or {}), "file": file}
     named = model if isinstance(model, str | Path) else _name_of(model)
-    of = (bases,) if isinstance(bases, str) else tuple(bases)
+    of = (bases,) if isinstance(bases, str) else bases
     config = make_config(task=findable(str(task)), model=str(named), bases=of, **settings)
     task_of(config).describe()
-    subject = None if isinstance(model, str | Path) else _subject(config.model, model, tokenizer)
+    subject = _subject(model, tokenizer)
     outlook.check_layer(config, subject or shape.read_shape(model_names.resolve(config.model)))
     return _finished(opening.begun(outlook.settled(config)), subject, progress)
 
 
-def resume(run: str | Path = "last", *, progress: bool | Listener = True) -> FinishedRun:
-    """A run that was stopped or killed, from where it was; no stored ablation is repeated. Raises as `analyse`."""
-    return _finished(RunStore.open(find_run(str(run), runs_directory())), None, progress)
+def resume(
+    run: str | Path = "last", *, model: Any = "", tokenizer: Any = None, progress: bool | Listener = True
+) -> FinishedRun:
+    """A run that was stopped or killed, from where it was; no stored ablation is repeated. Raises as `analyse`.
+
+    `last` is the newest that is unfinished. A run of a `model` that was loaded already is given it again.
+    """
+    path = find_run(str(run), runs_directory(), to_resume=True)
+    return _finished(RunStore.open(path), _subject(model, tokenizer), progress)
 
 
 def open_run(run: str | Path = "last") -> FinishedRun:
@@ -98,7 +104,7 @@ def _finished(
         if run.config.proposer != "offline":
             raise errors.UsageError(said("door.proposer"))
         if subject is not None:
-            run.loaded = copy.deepcopy(subject) if run.config.given else subject
+            run.loaded = run.begun_with(copy.deepcopy(subject) if run.config.given else subject)
         silent_or_live = live_progress() if progress else lambda event: None
         stages(run, progress if callable(progress) else silent_or_live, clock=time.monotonic)
     return FinishedRun(store.path, subject)
@@ -112,12 +118,16 @@ def _name_of(model: Any) -> str:
     return str(found)
 
 
-def _subject(name: str, model: Any, tokenizer: Any) -> Subject:
-    """The loaded model as a subject. Raises `UsageError` without a tokenizer."""
+def _subject(model: Any, tokenizer: Any) -> Subject | None:
+    """The loaded model as a subject, None for a name. Raises `UsageError` without a tokenizer, or for one too many."""
+    if (named := isinstance(model, str | Path)) is (tokenizer is not None):
+        got = "one beside a name" if named else "none"
+        raise errors.UsageError(f"expected tokenizer= beside a model that is loaded already, got {got}")
+    if named:
+        return None
     from mecharule_ops.loading.model import Subject
 
-    if tokenizer is None:
-        raise errors.UsageError("expected tokenizer= beside a model that is loaded already, got none")
+    name = _name_of(model)
     return Subject(name=name, directory=Path(name), hf=model.eval(), tokenizer=tokenizer)
 
 
@@ -125,25 +135,30 @@ def table_file(table: object, folder: Path, name: str = "") -> Path:
     """The JSONL file of the table in the folder, named by its content, so that a table is kept once.
 
     With a `name` that is its folder. It is a Hugging Face data set, or what pandas makes a data frame of; no index.
-    Raises `UsageError` for another object, a table without rows, and two columns of one name, `StoreError` where it
-    cannot be written.
+    Whole numbers that pandas keeps as floats, as it does beside a missing cell, are whole again.
+    Raises `UsageError` for another object, a table without rows, two columns of one name, and cells that JSON cannot
+    hold, `StoreError` where it cannot be written.
     """
     import pandas
 
     given: Any = table
     try:
-        frame = given.to_pandas() if hasattr(given, "to_pandas") else pandas.DataFrame(given, dtype=object)
+        given = given.to_pandas() if hasattr(given, "to_pandas") else given
+        frame = given if isinstance(given, pandas.DataFrame) else pandas.DataFrame(given, dtype=object)
     except (TypeError, ValueError) as error:
         raise errors.UsageError(said("door.table", got=type(table).__name__)) from error
     check_once(list(map(str, frame.columns)), "the table")
     if frame.empty:
         raise errors.UsageError("expected a table with rows, got none")
-    flat = frame.set_axis([*map(str, frame.columns)], axis=1).astype(object)
-    rows = flat.where(flat.notna(), None).to_dict("records")
+    flat = frame.set_axis([*map(str, frame.columns)], axis=1)
+    flat = flat.assign(**flat.select_dtypes("float").convert_dtypes()).astype(object)
     # An array or number of numpy stands as Python has it; anything else as text.
     write = partial(json.dumps, ensure_ascii=False, default=lambda one: getattr(one, "tolist", one.__str__)())
-    text = "".join(f"{write(row)}\n" for row in rows)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    try:
+        text = "".join(f"{write(row)}\n" for row in flat.where(flat.notna(), None).to_dict("records"))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    except (TypeError, ValueError) as error:
+        raise errors.UsageError(f"expected cells that can be written, got others: {error}") from error
     file = folder / digest / Path(str(name)).name if name else folder / digest
     return plain_text.write_file(f"{file}.jsonl", text).resolve()
 

@@ -199,7 +199,7 @@ class FinishedRun:
         """
         import pandas
 
-        if kind not in KINDS:
+        if str(kind) not in KINDS:
             raise errors.UsageError(f"expected a table of {', '.join(KINDS)}, got {kind!r}")
         of, rows = KINDS[kind]
         with opened(str(self.path)) as run:
@@ -222,7 +222,7 @@ class FinishedRun:
                 wanted = tuple(run.store.certificate(str(one).removeprefix("c:")) for one in asked)
             again = partial(rerun, bench_of_run(run)) if wanted else None
             found = [(one, verify(one, again)) for one in wanted if again]
-        rows = tuple((f"c:{one.id}", each.sentence, one.plain_claim) for one, each in found)
+        rows = tuple((one.id, each.sentence, one.plain_claim) for one, each in found)
         table = document.Table(header=("certificate", "second run", "claim"), rows=rows, align="lll")
         came = [each.status for _, each in found]
         counts: dict[str, Any] = {status.name.lower(): came.count(status) for status in VerificationStatus}

@@ -367,22 +367,35 @@ class Run:
 
     @cached_property
     def loaded(self) -> Subject:
-        """The model with all its units, in the type that the run began in. Raises as `registry.load`, `check_rows`."""
+        """The model with all its units, in the type that the run began in. Raises as `registry.load`, `begun_with`."""
         from mecharule_ops.loading.model_names import load
 
         self.check_rows()
-        subject = load(self.config.model, self.device_here(), self.dtype, self.told_where)
+        return self.begun_with(load(self.config.model, self.device_here(), self.dtype, self.told_where))
+
+    def begun_with(self, subject: Subject) -> Subject:
+        """The model, noted where the run begins. Raises `ModelUnavailable` where it began with another."""
         if self.store.writable and not self.store.has(keys.RECORDS):
-            self.store.put(keys.PLACED, keys.Placed(device=subject.device_name, dtype=subject.dtype_name))
+            rows, of, where = self.check_rows(), subject.model_hash, subject.device_name
+            made = keys.Placed(device=where, dtype=subject.dtype_name, rows=rows, model=of)
+            self.store.put(keys.PLACED, made)
+        elif not self.finished and self.placed and self.placed.get("model") not in (None, subject.model_hash):
+            raise self._other("weights")
         return subject
 
-    def check_rows(self) -> None:
-        """Raises `UsageError` where rows of the task are others than when the run finished."""
-        had = self.findings.task_settings.get("content") if self.finished else None
-        if had not in (None, self.task.describe().get("content")):
-            raise errors.UsageError(
-                f"expected the rows that run {self.id} has, got others; put the old ones back"
-            )
+    def _other(self, what: str) -> errors.ModelUnavailable:
+        return errors.ModelUnavailable(
+            f"expected {self.config.model} as it was when run {self.id} was made, its {what} have changed; go on with "
+            "what it began with, or start a new run"
+        )
+
+    def check_rows(self) -> types.Value | None:
+        """What tells rows from others, None where the task makes them. Raises `UsageError` for others than it had."""
+        here, kept = self.task.describe().get("content"), "content" if self.finished else "rows"
+        had = (self.findings.task_settings if self.finished else self.placed or {}).get(kept)
+        if had not in (None, here):
+            raise errors.UsageError(f"expected the rows of run {self.id}, got others; put the old ones back")
+        return here
 
     @property
     def placed(self) -> keys.Placed | None:
@@ -486,10 +499,7 @@ class Run:
 
     def _checked_engine(self, intervention: types.Intervention) -> Engine:
         if self._measured_context(intervention) != self._context(intervention):
-            raise errors.ModelUnavailable(
-                f"expected {self.config.model} as it was when run {self.id} was made, its weights, tokenizer or "
-                "task have changed; start a new run"
-            )
+            raise self._other("weights, tokenizer or task")
         return self.completer(intervention, slope=self._slope(intervention))
 
     def replacement(self, intervention: types.Intervention) -> ReplacementTable:

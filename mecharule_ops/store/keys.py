@@ -8,7 +8,7 @@ from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 
-from mecharule_ops.types import Basis, Intervention, Neuron, Regime
+from mecharule_ops.types import Basis, Intervention, Neuron, Regime, Value
 
 T = TypeVar("T", covariant=True)
 
@@ -34,11 +34,14 @@ class Vocabulary(TypedDict):
 
 
 class Placed(TypedDict):
-    """Where the run's model was when its records were made."""
+    """Where the run's model was when its records were made, what tells its rows and weights from others."""
 
     device: str
     """`cpu`, `cuda:0` or `mps`."""
     dtype: str
+    rows: Value | None
+    model: str
+    """The hash of its weights."""
 
 
 class HeldOutLook(TypedDict):

@@ -57,10 +57,15 @@ def test_nothing_is_taken_over_where_rows_changed(
 ) -> None:
     with opened(earlier, read_only=True) as source, new_run(tmp_path / "eeee.mecharule", OTHER) as fork:
         monkeypatch.setattr(Run, "task", SimpleNamespace(describe=lambda: {"content": "mine"}))
-        monkeypatch.setattr(Run, "findings", SimpleNamespace(task_settings={"content": "others"}))
-        with pytest.raises(errors.UsageError, match="put the old ones back"):
-            take_over(fork.store, source.store)
-        monkeypatch.setattr(Run, "findings", SimpleNamespace(task_settings={"content": "mine"}))
+        for name, had in (
+            ("findings", SimpleNamespace(task_settings={"content": "others"})),
+            ("finished", False),
+        ):
+            monkeypatch.setattr(Run, name, had)
+            monkeypatch.setattr(Run, "placed", {"rows": "others"})
+            with pytest.raises(errors.UsageError, match="put the old ones back"):
+                take_over(fork.store, source.store)
+        monkeypatch.setattr(Run, "placed", {"rows": "mine"})
         take_over(fork.store, source.store)
 
 
