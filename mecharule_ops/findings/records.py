@@ -199,7 +199,7 @@ class Unit:
         points = {
             "its lower bound does not reach τ": not self.counts_show_it,
             "no random unit was ablated beside it": self.evidence is None,
-            "on answers kept aside it is not told apart from random units": self.evidence
+            "on answers kept aside it is not shown to flip more than nearly all units do": self.evidence
             and not self.is_shown,
             "under another baseline it stays below τ": self.depends_on_baseline,
         }

@@ -38,7 +38,8 @@ def figures(findings: Findings, example: str = "") -> document.Figures:
 
 def finding_figure(findings: Findings, example: str = "") -> document.Figures:
     """What was found as a picture beside text, and for a narrow window; empty as `finding_plots` are."""
-    plots, captions = finding_plots(findings, example), {MAP: said("caption.map"), NARROW: ""}
+    beside = f" {said('caption.beside')}" if findings.strongest() else ""
+    plots, captions = finding_plots(findings, example), {MAP: f"{said('caption.map')}{beside}", NARROW: ""}
     return {name: (draw(name, *plots[name]), told) for name, told in captions.items() if plots}
 
 

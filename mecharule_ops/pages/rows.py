@@ -246,7 +246,7 @@ class CertificateRow:
     regime: str
     """`1→0` or `0→1`."""
     examples: int = column("examples")
-    claim: str = column("claim")
+    claim: str = column("claim", of="plain_claim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,8 +333,8 @@ def tree_rows(run: live_run.Run) -> Iterator[TreeRow]:
 def certificate_rows(run: live_run.Run) -> Iterator[CertificateRow]:
     """A row a certificate, oldest first. A changed certificate is refused by name."""
     for one in run.store.certificates():
-        told = {"units": ", ".join(one.units), "regime": Regime(one.regime).arrow}
-        yield row_of(CertificateRow, one, examples=len(one.example_ids), **told)
+        units, arrow = ", ".join(one.units), Regime(one.regime).arrow
+        yield row_of(CertificateRow, one, examples=len(one.example_ids), units=units, regime=arrow)
 
 
 def candidate_rows(run: live_run.Run, asked: Regime | None = None) -> Iterator[CandidateRow]:

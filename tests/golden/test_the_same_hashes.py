@@ -115,8 +115,7 @@ def test_a_run_is_the_same_run(made: str, request: pytest.FixtureRequest, tmp_pa
 
 def test_another_count_is_seen() -> None:
     """In its part alone; the last digits of a fraction and what a logit came to are not."""
-    agonist = {"flips": 3, "ucb": 0.12345}
-    data = {"searches": [{"agonists": [agonist]}], "chains": [{"measured": 0.5}]}
+    data = {"searches": [{"agonists": [{"flips": 3, "ucb": 0.12345}]}], "chains": [{"measured": 0.5}]}
     other = json.loads(json.dumps(data).replace("0.12345", "0.12346").replace("0.5", "0.7"))
     assert parts_of(other) == parts_of(data)
     other = json.loads(json.dumps(data).replace('"flips": 3', '"flips": 4'))

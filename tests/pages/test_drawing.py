@@ -31,8 +31,7 @@ def test_every_point_is_drawn_at_its_place(count: int) -> None:
 
     rows = rows_of_points(drawing.draw("points", plot))
     assert [len(places) for _, places in rows] == ([count, 3] if count > 2 else [3])
-    drawn = np.array(rows[-1][1])
-    across = np.diff(drawn[:, 0]) / np.diff(x[count:])
+    across = np.diff(np.array(rows[-1][1])[:, 0]) / np.diff(x[count:])
     assert across == pytest.approx(np.full(2, across[0]), rel=2e-2)
     assert len({glyph for glyph, _ in rows}) == len(rows)
 

@@ -30,8 +30,7 @@ GOLDEN = Path(__file__).parent / "golden" / "report.txt"
 
 
 def only(outcome: records.SearchOutcome, **changes: object) -> records.Findings:
-    searches = shown_over([replace(outcome, **changes)], FINDINGS.alpha)
-    return replace(FINDINGS, searches=tuple(searches))
+    return replace(FINDINGS, searches=tuple(shown_over([replace(outcome, **changes)], FINDINGS.alpha)))
 
 
 def flat(text: str) -> str:
@@ -85,8 +84,7 @@ def test_a_page_of_18_shown_units_says_at_most_1500_words_before_anything_is_ope
         pass
     assert page.count("`mecharule ")
     assert "`mecharule\u00a0" not in page
-    words = re.sub(r"<[^>]*>", " ", said).split()
-    assert 250 < len(words) <= 1500
+    assert 250 < len(re.sub(r"<[^>]*>", " ", said).split()) <= 1500
     assert len(page.encode()) <= 400_000
 
 
@@ -100,15 +98,13 @@ def test_absence_is_claimed_for_the_basis_only_when_every_unit_of_it_was_tested(
 
 
 def test_a_search_that_missed_what_exhaustive_found_never_says_that_nothing_is_there() -> None:
-    found = only(NEGATIVE, exhaustive=POSITIVE.exhaustive, basis_units=17_280)
-    said = flat(report_text(found))
+    said = flat(report_text(only(NEGATIVE, exhaustive=POSITIVE.exhaustive, basis_units=17_280)))
     assert "yet testing every unit alone finds 4 of at least τ = 0.2 on the point estimate" in said
     assert "no unit of this basis" not in said
 
 
 def test_a_layer_of_which_some_units_were_searched_is_not_called_whole() -> None:
-    part = replace(NEGATIVE, basis_units=34_560)
-    said = negative(FINDINGS, part)
+    said = negative(FINDINGS, replace(NEGATIVE, basis_units=34_560))
     assert "with all their searched units, 1 of 2 layers reaches τ" in said
     assert "as a whole" not in said
     quiet = replace(NEGATIVE, whole_layers=(counts.WholeLayer(layer=3, estimate=estimate(5, 5)),))
@@ -151,8 +147,7 @@ def test_a_rule_that_chance_explains_is_not_printed() -> None:
 
 
 def test_localized_only_units_are_not_called_agonists() -> None:
-    only_localized = only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=(), recall=None)
-    text = flat(report_text(only_localized))
+    text = flat(report_text(only(POSITIVE, agonists=(agonist("a14.h2", 8, 1),), exhaustive=(), recall=None)))
     assert "on the point estimate (1 unit is not ruled out)" in text
     assert "1 τ-agonist " not in text
     assert "Found. No unit was found that, switched off alone, flips 20 % of the answers asked about." in text
@@ -161,8 +156,7 @@ def test_localized_only_units_are_not_called_agonists() -> None:
 
 def test_every_percentage_stands_with_its_counts() -> None:
     """Each % that is no share printed `k/n (p %)`, `k of these n of D+ (p %)` or `p % of n` is a confidence level."""
-    text = flat(report_text(FINDINGS))
-    left = re.sub(r"\d(/| of these )[\d,]+ (of D[+-] )?\([^)]*%\)", "", text)
+    left = re.sub(r"\d(/| of these )[\d,]+ (of D[+-] )?\([^)]*%\)", "", flat(report_text(FINDINGS)))
     left = re.sub(
         r"[\d.]+ % of (N|2N|(the )?[\d,]+|(all )?heads)|(least|less than) [\d.]+ %|\(95 %|"
         r"flips more than 95 %|what 95 %|20 % on one half|95 % of random units",
