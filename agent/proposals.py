@@ -152,14 +152,13 @@ class ModelProposer:
         earlier: list[Any] = [asdict(one) for one in data.refusals]
         wrong, right = np.flatnonzero(~data.labels), np.flatnonzero(data.labels)
         drawn = np.random.default_rng([self.seed, state["rounds"]]).permutation(wrong)[:EXAMPLES]
-        pairs = showing.rows_in_pairs(data.columns, "wrong/right", sorted(drawn.tolist()), right, names)
         system, user = prompts.load(PROMPT).fill(
             task=self.task,
             columns=showing.columns(data.columns, data.prompt_columns, self.meanings),
             language=language.vocabulary(),
             vocabulary=showing.vocabulary(table),
             refusals=showing.refusals([*earlier, *state["refused"]]),
-            pairs=pairs,
+            pairs=showing.rows_in_pairs(data.columns, "wrong/right", sorted(drawn.tolist()), right, names),
         )
         return [SystemMessage(system), HumanMessage(user)]
 

@@ -118,8 +118,7 @@ class Talk:
         told = codec.canonical_json([self.choice.spec, question, [list(each) for each in self.earlier]])
         graph, thread = self.graph(saver), hashlib.sha256(told.encode()).hexdigest()
         config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 100}
-        is_going_on = runner.run(graph.aget_state(config)).next
-        step: Any = None if is_going_on else self.begin(question)
+        step: Any = None if runner.run(graph.aget_state(config)).next else self.begin(question)
         try:
             while step is not END:
                 state = runner.run(self._until_stopped(graph.ainvoke(step, config, durability="sync")))

@@ -139,8 +139,7 @@ def as_read(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             room = sum(size <= LONGEST for size in accumulate(len(line) + 1 for line in lines))
             rest = f"({len(lines) - room} more of {len(lines)}; ask for less at once, or of one kind)"
             parts = [str(message.content), *lines[:room], *([rest] if room < len(lines) else [])]
-            content = "\n".join(filter(None, parts)) or "(nothing)"
-            message = message.model_copy(update={"content": content})
+            message = message.model_copy(update={"content": "\n".join(filter(None, parts)) or "(nothing)"})
         told.append(message)
     return told
 

@@ -388,8 +388,7 @@ def options_of(arguments: type[Arguments]) -> Iterator[Option]:
             yield (*_SHORT.get(name, ()), flag), {**value, **required}
             continue
         several = value.pop("action", None) == "append"
-        optional = {} if field.is_required() else {"nargs": "*" if several else "?"}
-        yield (name,), {**value, **optional}
+        yield (name,), {**value, **({} if field.is_required() else {"nargs": "*" if several else "?"})}
 
 
 def _value(field: FieldInfo) -> dict[str, Any]:

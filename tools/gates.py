@@ -53,8 +53,7 @@ def _asked(run: live_run.Run, given: arguments.GatesArguments) -> GatesAsked:
         opening.check_unit(run, unit)
     basis = unit.basis if unit else run.config.bases[0] if given.basis is None else types.Basis(given.basis)
     # Failures are mended unless another outcome is named, or successes where those are harm.
-    mended = int(run.task.words.success_is_harm) if given.regime is None else int(given.regime)
-    regime = types.Regime(mended)
+    regime = types.Regime(int(run.task.words.success_is_harm) if given.regime is None else int(given.regime))
     asked = GatesAsked(regime=regime, basis=basis, unit=unit, records=given.records)
     if not offered_units(run, asked):
         raise UsageError(

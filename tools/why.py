@@ -275,8 +275,7 @@ def why_not(run: live_run.Run, given: arguments.WhyNotArguments, tell: Tell) -> 
     word, parts = _reason(asked, path[-1] if path else None, rank, alone)
     facts = [of.told("reason", f"why_not.{word.replace(' ', '_')}", word, regime=regime, **parts)]
     if rank is not None and scores is not None:
-        score = float(scores[neuron.layer, neuron.channel])
-        value = {"rank": rank, "units": scores.size, "score": score}
+        value = {"rank": rank, "units": scores.size, "score": float(scores[neuron.layer, neuron.channel])}
         facts.append(of.told("attribution", "why_not.attribution", value))
     if path:
         said = ". ".join(_node_words(each, run.config.tau) for each in path)

@@ -84,8 +84,7 @@ def found_text(state: RunState, board: Board, place: Place, width: int, ages: Ag
 def begins_text(state: RunState, width: int, activity: words.Activity) -> Text:
     """Before any search: what is computed, what the strongest layers flip as a whole so far, what was computed."""
     text = Text(f"{said('found.begins')}\n", "dim")
-    growing = activity in words.GROWING and not state.finished
-    if growing and (how := words.status_line(state, activity, "")):
+    if activity in words.GROWING and not state.finished and (how := words.status_line(state, activity, "")):
         text.append(f"▶ {how}\n", "not dim")
     for (regime, layer), share in sorted(state.whole.items(), key=lambda one: -one[1])[:MOST]:
         told = said("found.whole", layer=layer[1:], share=percent(share), arrow=arrow(regime))

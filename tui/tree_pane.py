@@ -213,8 +213,7 @@ class TreePane(ScrollView, can_focus=True):
         if self.place:
             self.rows = rows_of(self.state, self.board, self.place, self._toggled, self._focus)
         hold(self, len(self.rows))
-        found = next((index for index, row in enumerate(self.rows) if row.name == wanted), self.cursor)
-        self._point(found)
+        self._point(next((index for index, row in enumerate(self.rows) if row.name == wanted), self.cursor))
         self.refresh()
 
     def _point(self, index: int) -> None:

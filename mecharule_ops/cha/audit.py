@@ -181,8 +181,7 @@ class Audit:
             )
             for name, units, done in zip(self._names, self._drawn, tested, strict=True)
         )
-        known = self._found.keys() if self._settings.slip else asked
-        unknown = sum(self._population) - len(known)
+        unknown = sum(self._population) - len(self._found.keys() if self._settings.slip else asked)
         return AuditResult(
             strata=strata,
             drawn=frozenset(drawn),

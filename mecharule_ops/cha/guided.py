@@ -146,8 +146,7 @@ class GuidedSearch(group_search.GroupSearch):
 
     def go_on(self) -> None:
         """Fall back, part what was pruned together, or end: the first of them that there is a reason for."""
-        parts = self._parting is not None
-        if not ((not parts and self.fall_back_if_failed()) or self._part()):
+        if not ((self._parting is None and self.fall_back_if_failed()) or self._part()):
             self.status = SearchStatus.COMPLETE
 
     def fall_back_if_failed(self) -> bool:

@@ -133,8 +133,7 @@ def _spending_bounds(
         below = np.cumsum(mass, axis=1) + crossed[:, None] <= used
         crossed += (mass * below).sum(axis=1)
         mass = mass * ~below
-        boundary = below.sum(axis=1) - 1
-        rejects = np.minimum.accumulate(boundary[::-1])[::-1]
+        rejects = np.minimum.accumulate((below.sum(axis=1) - 1)[::-1])[::-1]
         rows.append(np.append(rates, 1.0)[np.searchsorted(rejects, np.arange(size + 1))])
     return rows
 

@@ -164,8 +164,7 @@ class AblationEngine:
             some = tuple(examples[column] for column in columns)
             try:
                 with torch.inference_mode(), products.through_onednn(self._subject.hf):
-                    chunk = self._chunks.of(some, early)
-                    verified = self._speculation.verify(chunk, asked, self._rows, kept)
+                    verified = self._speculation.verify(self._chunks.of(some, early), asked, self._rows, kept)
             except (MemoryError, RuntimeError) as error:
                 if len(chosen) == len(columns) == 1 or not placement.is_out_of_memory(error):
                     raise

@@ -30,8 +30,7 @@ def _term(block: str) -> Term:
     name, *also = (spelling.strip() for spelling in spellings.split(" | "))
     short = re.search(r"\[(.*)\]", means)
     told, brief = re.sub(r"[\[\]]", "", means), short[1] if short else ""
-    pattern = "".join(found).removeprefix("~ ")
-    return Term(name=name, means=told, also=tuple(also), short=brief, found=pattern)
+    return Term(name=name, means=told, also=tuple(also), short=brief, found="".join(found).removeprefix("~ "))
 
 
 _BLOCKS = files(__package__).joinpath("glossary.txt").read_text(encoding="utf-8").split("\n\n")[1:]

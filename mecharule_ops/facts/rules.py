@@ -314,5 +314,4 @@ def clipped(rule: str, run: str) -> str:
     """The rule, or its beginning with a sign that more follows and the command that shows it."""
     if len(rule) <= LONGEST_RULE:
         return rule
-    kept = rule[:LONGEST_RULE].rsplit(" ", 1)[0]
-    return f"{kept} … (`mecharule show {run} --table rules`)"
+    return rule[:LONGEST_RULE].rsplit(" ", 1)[0] + f" … (`mecharule show {run} --table rules`)"

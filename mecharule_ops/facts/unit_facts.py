@@ -283,8 +283,7 @@ def _pairs(pairs: Sequence[PairFlips]) -> list[str]:
         add = ", or their effects add up" if pair.interaction is Interaction.BACKUP else ""
         lines.append(said("chain.pair", p=pair, new=numbers.plural(pair.extra.count, "new flip"), add=add))
     counts = [f"{pair.other} {pair.together} ({pair.either}; {pair.independent:.0f})" for pair in quiet]
-    told = [said("chain.pairs.quiet", q=quiet[0], counts=" · ".join(counts))] if quiet else []
-    return [*lines, *told]
+    return [*lines, *([said("chain.pairs.quiet", q=quiet[0], counts=" · ".join(counts))] if quiet else [])]
 
 
 Part = TypeVar("Part", Written, HeadReading, Activation, DirectShare)

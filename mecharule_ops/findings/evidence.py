@@ -95,8 +95,7 @@ class HeldOut:
             few = scipy.special.bdtr(np.minimum(seen, top - among), top - among, drawn)
             few = np.where((seen > 0) & (seen > (top - among) * drawn - 1), 1.0, few)
             chance = (scipy.special.bdtr(np.minimum(max(0, known - 1), among), among, more) * few).max(1)
-            able = np.flatnonzero(chance > alpha)
-            least = min(least, rate[min(able[-1] + 1, STEPS), 0])
+            least = min(least, rate[min(np.flatnonzero(chance > alpha)[-1] + 1, STEPS), 0])
         return max(least, 1 / n)
 
     def tells(self, alpha: float) -> bool:
@@ -147,11 +146,10 @@ def evidence_of(held_out: HeldOut, alpha: float) -> Mapping[types.Neuron, Eviden
     said: list[tuple[types.Neuron, Evidence]] = []
     for place, (unit, p) in enumerate(zip(by_p, corrected, strict=True), 1):
         is_shown, above = p < alpha, q is not None and unit.flips > q * n
-        certainty = Certainty.SHOWN if is_shown else Certainty.SUGGESTIVE if above else Certainty.OPEN
         told = Evidence(
             flips=types.FlipCount(flips=unit.flips, n=n),
             lower=confidence.lower_bound(unit.flips, n, level),
-            certainty=certainty,
+            certainty=Certainty.SHOWN if is_shown else Certainty.SUGGESTIVE if above else Certainty.OPEN,
             p=None if q is None else p,
             rank=place if is_shown else None,
         )

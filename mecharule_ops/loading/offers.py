@@ -71,8 +71,7 @@ def offer_of(
     before, nothing, *wholes = encode([prompt, "", *(prompt + text for _, text in every)])
     paths: dict[types.Tokens, set[int]] = {}
     for (side, text), whole in zip(every, wholes, strict=True):
-        melts = whole[: len(before)] != before
-        ids = encode([text])[0][len(nothing) :] if melts else whole[len(before) :]
+        ids = encode([text])[0][len(nothing) :] if whole[: len(before)] != before else whole[len(before) :]
         if decode(before + ids) != decode(before) + text:
             raise errors.UsageError(
                 f"expected a text that the model can write behind {prompt[-20:]!r}, got {text!r}"

@@ -159,8 +159,7 @@ def _rarity_outliers(matrix: Bool[np.ndarray, "record predicate"]) -> dict[int, 
     rarer = np.minimum(share, 1 - share)
     height = np.log10(rarer)
     below = (np.median(height) if len(height) else 0.0) - height
-    spread = np.median(np.abs(below)) if len(below) else 0.0
-    outlier = (0.6745 * below > MAD * spread) & (rarer < RARE)
+    outlier = (0.6745 * below > MAD * (np.median(np.abs(below)) if len(below) else 0.0)) & (rarer < RARE)
     return {
         int(index): f"outlier: only {rarer[index]:.2%} of train records fall on its rarer side"
         for index in np.flatnonzero(outlier)

@@ -136,8 +136,7 @@ def one_standard_error(scores: Float[np.ndarray, "size fold"]) -> int:
     """The first size whose mean lies within one standard error of the best mean, the error that of the best size."""
     means = scores.mean(axis=1)
     best = int(np.argmax(means))
-    error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
-    return int(np.argmax(means >= means[best] - error - 1e-12))
+    return int(np.argmax(means >= means[best] - scores[best].std(ddof=1) / np.sqrt(scores.shape[1]) - 1e-12))
 
 
 def _learned(

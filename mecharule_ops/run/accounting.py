@@ -57,8 +57,9 @@ def account_units(run: Run, journal: Journal, searches: Sequence[SearchOutcome])
 
     @cache
     def told(regime: types.Regime) -> UnitDrops:
-        of = zip(searches, units, strict=True)
-        every = [unit for found, own in of if found.regime is regime for unit in own]
+        every = [
+            unit for found, own in zip(searches, units, strict=True) if found.regime is regime for unit in own
+        ]
         return unit_drops(run, [unit for unit in every if run.account(unit, regime) is None], regime)
 
     for found, own in zip(searches, units, strict=True):
@@ -387,11 +388,10 @@ def _drop_error(
     same = drops.leads.token[asked[rows], tokens] == measured.best[place][rows, tokens][:, None]
     beyond = np.where(same, np.inf, np.nan_to_num(drop - lead, nan=-np.inf))
     first = drop[np.arange(len(rows)), beyond.argmax(1)]
-    varied = min(np.ptp(real), np.ptp(first)) > 0
     return accounts.DropError(
         records=len(rows),
         measured=float(np.median(real)),
         first_order=float(np.median(first)),
         error=float(np.median(np.abs(real - first))),
-        spearman=float(spearmanr(real, first).statistic) if varied else None,
+        spearman=float(spearmanr(real, first).statistic) if min(np.ptp(real), np.ptp(first)) > 0 else None,
     )

@@ -330,6 +330,5 @@ class PredictionPrice:
 
 def more_wanted(config: RunConfig, rarest: float, seen: int) -> int:
     """Examples to be observed beyond those seen, so many of which have the rarest outcome, to fill two slices."""
-    wanted = 3 * config.slice_size / (1 - config.test_share)
-    short = math.ceil(1.2 * seen * (wanted / max(1, rarest) - 1))
+    short = math.ceil(1.2 * seen * (3 * config.slice_size / (1 - config.test_share) / max(1, rarest) - 1))
     return max(0, min(short, (OBSERVED_AT_MOST - 1) * config.records))

@@ -120,8 +120,7 @@ class Board:
 
     def decided(self, place: Place, unit: Neuron) -> Key | None:
         """The node that was first asked of a unit alone, else the smallest group with which it was decided."""
-        layer = self.places.get(place, {}).get(unit.layer, Layer())
-        if alone := layer.alone.get(unit.channel):
+        if alone := self.places.get(place, {}).get(unit.layer, Layer()).alone.get(unit.channel):
             return alone
         views = (view for view in self._views.values() if self.place_of(view.search) == place)
         found = ((view.search, view.settled(unit.channel)) for view in views if view.at.layer == unit.layer)

@@ -279,8 +279,7 @@ def unpack(form: str, sha256: str, body: bytes, named: str = "artefact") -> obje
 
     Raises `StoreError` when the content is not what was hashed.
     """
-    whole = isinstance(body, bytes) and isinstance(form, str)
-    if not whole or _hash(form, body) != sha256:
+    if not (isinstance(body, bytes) and isinstance(form, str)) or _hash(form, body) != sha256:
         raise StoreError(f"expected {named} as it was written, it is damaged; restore it from a copy")
     if form == "json":
         return json.loads(body)

@@ -64,8 +64,7 @@ def refused(command: str) -> str | None:
     except SystemExit as end:
         return None if end.code == 0 else "it exits"
     except UsageError as error:
-        named = " " not in command and ", got none" in str(error)
-        return None if named else str(error)
+        return None if " " not in command and ", got none" in str(error) else str(error)
     return None
 
 

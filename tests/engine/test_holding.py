@@ -15,8 +15,7 @@ from mecharule_ops.types import Baseline, Basis, BehaviourRecord, Intervention, 
 
 def asked(bench: Toy, basis: Basis) -> tuple[list[tuple[Neuron, ...]], list[tuple[Neuron, ...]]]:
     """Strong groups of layer 0, and what is held beside them: one of each basis, a whole later layer, nothing."""
-    width = bench.subject.width(basis)
-    group = tuple(Neuron(basis, 0, channel) for channel in range(0, width, 2))
+    group = tuple(Neuron(basis, 0, channel) for channel in range(0, bench.subject.width(basis), 2))
     later = tuple(Neuron(each, 2, bench.subject.width(each) - 1) for each in Basis)
     whole = tuple(Neuron(Basis.ATTN_HEAD, 1, head) for head in range(bench.subject.width(Basis.ATTN_HEAD)))
     return [group, group, group], [later, whole, ()]
@@ -88,8 +87,7 @@ def test_wrong_values_and_a_wrong_release_are_caught(monkeypatch: pytest.MonkeyP
     table = bench.table(Intervention(basis=Basis.ATTN_HEAD, baseline=Baseline.ZERO, phase=Phase.WHOLE))
     groups, held = asked(bench, Basis.ATTN_HEAD)
     wanted = bench.engine(table).completions(groups, range(10), held).tokens
-    alone = bench.engine(table).completions(groups[:1], range(10)).tokens
-    assert wanted[2] == alone[0] != wanted[1]
+    assert wanted[2] == bench.engine(table).completions(groups[:1], range(10)).tokens[0] != wanted[1]
     site, kept = Chunk.site, Speculation._held_below_change
     with monkeypatch.context() as patch:
         patch.setattr(Chunk, "site", lambda *arguments: site(*arguments) * 1.5)

@@ -89,8 +89,7 @@ def outcomes(bench: Toy, basis: Basis, phase: Phase) -> Any:
     groups, engine = bench.groups(basis, 3, 5), bench.engine(table)
     found = engine.evaluate(groups, range(len(bench.records)))
     last = Neuron(Basis.MLP_OUT, bench.subject.n_layers - 1, 0)
-    held = [[] if basis is Basis.MLP_OUT else [last]] * len(groups)
-    whole = engine.completions(groups, [7, 0, 4], held)
+    whole = engine.completions(groups, [7, 0, 4], [[] if basis is Basis.MLP_OUT else [last]] * len(groups))
     values = [each.cpu().numpy() for each in table.values]
     return values, found.labels, found.margins, whole.tokens, whole.margins
 

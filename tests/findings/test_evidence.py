@@ -198,8 +198,7 @@ def named(rng: np.random.Generator, flips: np.ndarray) -> set[int]:
     slices = [half[:RECORDS] for half in (train[:cut], train[cut:])]
     found = np.flatnonzero(np.max([flips[:, half].mean(1) for half in slices], 0) >= TAU)
     counts = flips[:, kept].sum(1)
-    most = to_draw(RANDOM, RECORDS, len(kept), UNITS, len(found), ALPHA)
-    drawn = rng.permutation(UNITS)[:most]
+    drawn = rng.permutation(UNITS)[: to_draw(RANDOM, RECORDS, len(kept), UNITS, len(found), ALPHA)]
     units = {f"a{unit // HEADS}.h{unit % HEADS}": int(counts[unit]) for unit in found}
     again = [f"a{unit // HEADS}.h{unit % HEADS}" for unit in drawn if unit in found]
     evidence = said(units, counts[drawn].tolist(), len(kept), again)

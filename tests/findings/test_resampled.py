@@ -49,8 +49,7 @@ def plain(flips: np.ndarray, associated: int, seed: int) -> list[Resampled]:
 @pytest.mark.parametrize(("associated", "records"), [(20, 44), (0, 30), (30, 30)])
 def test_a_plain_loop_says_the_same(associated: int, records: int) -> None:
     for seed in range(3):
-        rates = np.linspace(0, 0.5, 9)[:, None]
-        flips = np.random.default_rng([7, seed]).random((9, records)) < rates
+        flips = np.random.default_rng([7, seed]).random((9, records)) < np.linspace(0, 0.5, 9)[:, None]
         assert told(flips, associated, seed) == plain(flips, associated, seed)
 
 

@@ -24,8 +24,7 @@ K = 2
 
 def some_units(bench: Toy, basis: Basis) -> list[Neuron]:
     """Three units of three layers, highest layer first, so that the order of a call is kept."""
-    width = bench.subject.width(basis)
-    return [Neuron(basis, 2, 0), Neuron(basis, 0, width - 1), Neuron(basis, 1, 1)]
+    return [Neuron(basis, 2, 0), Neuron(basis, 0, bench.subject.width(basis) - 1), Neuron(basis, 1, 1)]
 
 
 def changes(passed: FirstOrderPass, unit: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,8 +47,7 @@ def slow_leads(bench: Toy, record: int, phase: Phase) -> dict[int, list[tuple[in
         sides = offered_letters(one, bench.subject.decode(one.tokens[:position])) or {}
         mine = sides.get(bench.subject.decode([own]), set())
         among = [CHARACTERS.index(letter) for letter, theirs in sides.items() if len(mine | theirs) > 1]
-        rivals = set(among if sides else range(len(row))) - {own}
-        others = sorted(rivals, key=lambda token: -row[token])[:K]
+        others = sorted(set(among if sides else range(len(row))) - {own}, key=lambda token: -row[token])[:K]
         if others:
             padded = (others + others[:1] * K)[:K]
             found[position] = [(token, float(row[own] - row[token])) for token in padded]
@@ -69,8 +67,7 @@ def test_leads_are_those_of_a_plain_forward(kind: type[ToyTask], family: str, ph
         for position, best in slow.items():
             assert leads.token[record, position].tolist() == [token for token, _ in best]
             assert leads.lead[record, position] == pytest.approx([lead for _, lead in best], abs=1e-4)
-        outside = ~(leads.token[record, :, 0] >= 0)
-        assert np.isnan(leads.lead[record, outside]).all()
+        assert np.isnan(leads.lead[record, ~(leads.token[record, :, 0] >= 0)]).all()
 
 
 @pytest.mark.parametrize("basis", list(Basis))
@@ -86,8 +83,7 @@ def test_the_prediction_is_the_excess_of_the_drops_in_full(basis: Basis) -> None
     for index, unit in enumerate(units):
         place = every.units.index(unit)
         assert (every.change[:, place] >= 0).tolist() == (full.excess[:, index] > 0).tolist()
-        excess = every.excess[:, place]
-        assert excess == pytest.approx(full.excess[:, index], rel=2e-3, abs=1e-4)
+        assert every.excess[:, place] == pytest.approx(full.excess[:, index], rel=2e-3, abs=1e-4)
         for reduced, whole in zip(changes(every, place), full.changes(unit), strict=True):
             assert reduced.tolist() == whole.tolist()
     assert 0 < (every.change >= 0).sum() < every.change.size
@@ -159,8 +155,7 @@ def test_a_steady_drop_is_the_slope_of_the_lead_with_its_scale_held() -> None:
 def test_direct_pushes_are_what_the_last_writes_add_to_the_lead(family: str, basis: Basis) -> None:
     """Replaced by zero, the units of a layer push together what its write gives to the lead, less the bias."""
     bench = toy(family).copy()
-    block = bench.subject.wiring.blocks(bench.subject.hf)[1]
-    projection, in_input = bench.subject.wiring.site(block, basis)
+    projection, in_input = bench.subject.wiring.site(bench.subject.wiring.blocks(bench.subject.hf)[1], basis)
     if in_input and projection.bias is not None:
         nn.init.zeros_(projection.bias)  # It is no unit's write.
     table = bench.table(Intervention(basis=basis, baseline=Baseline.ZERO))
@@ -241,8 +236,7 @@ def test_a_predicted_change_is_labelled_by_the_task() -> None:
     task, subject = bench.task, bench.subject
     long = [record for record in bench.records if len(record.tokens) >= 4]
     position = np.array([index % 4 - 1 for index in range(len(long))])
-    token = np.where(position >= 0, 20, -1)
-    found = predicted_labels(subject, task, long, position, token)
+    found = predicted_labels(subject, task, long, position, np.where(position >= 0, 20, -1))
     for row, record in enumerate(long):
         at = int(position[row])
         spliced = list(record.tokens)

@@ -46,8 +46,7 @@ def test_pairs_are_counted_as_a_loop_counts_them() -> None:
             sign = binomtest(pair.extra.count, pair.extra.count + pair.lost.count)
             assert pair.p_value == pytest.approx(sign.pvalue)
         assert pair.together == pair.either + pair.extra.count - pair.lost.count
-        rate = one.mean() + two.mean() - one.mean() * two.mean()
-        assert pair.independent == pytest.approx(40 * rate)
+        assert pair.independent == pytest.approx(40 * (one.mean() + two.mean() - one.mean() * two.mean()))
 
 
 def test_what_a_pair_shows() -> None:

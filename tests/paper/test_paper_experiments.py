@@ -160,8 +160,7 @@ def test_a_difference_is_called_one_only_without_zero_and_with_enough_seeds(
 def test_the_page_is_short_and_every_table_has_distinct_columns(tmp_path: Path) -> None:
     """At most three sentences, one table of at most a dozen rows, all else as CSV."""
     main = [run(seed, good(1)) for seed in range(2)]
-    runs = {"e0": {MAIN: main}, "e1": split([1, 2], [1, 1], [0, 1])}
-    write(tmp_path, runs, "a command")
+    write(tmp_path, {"e0": {MAIN: main}, "e1": split([1, 2], [1, 1], [0, 1])}, "a command")
     page = (tmp_path / "experiments.md").read_text(encoding="utf-8")
     assert page.count("\n| ") <= 2 + 12
     assert all(f"](tables/{file.name})" in page for file in (tmp_path / "tables").iterdir())

@@ -88,8 +88,7 @@ def check(rule: Rule, task: object, columns: Columns, reader: ReadBack = OF_SUMS
     """Words and syntax agree on every record."""
     words = rule_in_words(rule, task)
     assert "`" not in words, words
-    same = read_back(words, columns, reader) == fires(rule, columns)
-    assert same.all(), f"{rule} is said as {words}"
+    assert (read_back(words, columns, reader) == fires(rule, columns)).all(), f"{rule} is said as {words}"
 
 
 @pytest.mark.parametrize("task", TASKS, ids=["sums", "both", "quotients"])

@@ -55,8 +55,7 @@ def test_a_certificate_names_what_it_needs_to_be_repeated(run: Run) -> None:
     assert certificate.model.model_hash == run.subject.model_hash
     assert certificate.model.tokenizer_hash == run.subject.tokenizer_hash
     assert certificate.intervention.baseline_hash == run.replacement(run.intervention(Basis.MLP_OUT)).hash
-    layer = Neuron.parse(certificate.units[0]).layer
-    assert certificate.intervention.hook == f"blocks.{layer}.hook_mlp_out"
+    assert certificate.intervention.hook == f"blocks.{Neuron.parse(certificate.units[0]).layer}.hook_mlp_out"
     assert certificate.task == run.task.describe()
     assert "torch" in certificate.versions
 
@@ -96,8 +95,7 @@ def test_values_of_another_processor_are_confirmed_to_a_rounding(
         other.store.put(keys.replacement(how), {**arrays, "value1": values})
         held = other.replacement(how)
         assert held.hash != run.replacement(how).hash
-        used = bench_of_run(other, run.subject).table(how, held.hash)
-        assert (used.hash == held.hash) is confirmed
+        assert (bench_of_run(other, run.subject).table(how, held.hash).hash == held.hash) is confirmed
 
 
 def test_a_second_run_reads_every_prompt_once(run: Run, bench: Bench) -> None:

@@ -56,14 +56,13 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         units = [agonist.neuron for agonist in found.outcome.agonists[: run.config.anchor_for]]
         flips = controlling.coverage(run, REGIME, units, slices.positions, journal.progress("rules"))
         rules = controlling.anchor_rules(run, journal, REGIME, units[:1], flips[:1])
-        eligible = run.eligible(REGIME)
         yield Scene(
             run=run,
             journal=journal,
             told=told,
             found=found,
             units=units,
-            eligible=eligible,
+            eligible=run.eligible(REGIME),
             flips=flips,
             rules=rules,
         )
