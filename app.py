@@ -182,7 +182,8 @@ def _ask(asked: verbs.AskOptions, options: argparse.Namespace, show: Show) -> To
     def first(result: ToolResult) -> None:
         nonlocal stands
         if result.data.get("understood") and not (options.json or options.output):
-            write(f"Without a model:\n{coloured(within(result.text, WIDTH), sys.stdout)}\n\nThe model:")
+            stands = result.text
+            write(f"Without a model:\n{coloured(within(stands, WIDTH), sys.stdout)}\n\nThe model:")
 
     listener = Listener(tell=tell, show=show, first=first, consent=at_terminal(), earlier=earlier)
     result = ask(asked.run, asked.question, listener, llm=asked.llm, seconds=asked.seconds)

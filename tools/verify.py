@@ -99,15 +99,18 @@ def _placed(given: VerifyArguments) -> VerifyArguments:
         named = max(run_directory.written_last_first(folder), key=_told_at, default=what)
         return given.model_copy(update={"run": str(named)})
     its_own = given.all or run_directory.run_path(what, folder).is_file()
+    damaged: errors.StoreError | None = None
     for summary in () if its_own else run_directory.list_runs(folder):
         if summary.when is not None:
-            unread = errors.ClaimNotSupported, errors.StoreError
-            with suppress(*unread), opening.opened(str(summary.path)) as run:
-                run.store.certificate(_bare(what))
-                return given.model_copy(update={"run": str(summary.path)})
+            try:
+                with suppress(errors.ClaimNotSupported), opening.opened(str(summary.path)) as run:
+                    run.store.certificate(_bare(what))
+                    return given.model_copy(update={"run": str(summary.path)})
+            except errors.StoreError as error:
+                damaged = error
     with suppress(errors.UsageError):
         return given.model_copy(update={"run": str(run_directory.find_run(what, folder)), "what": "last"})
-    raise errors.UsageError(
+    raise damaged or errors.UsageError(
         f"expected a run, a certificate of one, a file or an exported folder, got {what!r}; `mecharule runs` lists runs"
     )
 

@@ -134,10 +134,9 @@ class MapPane(Widget, can_focus=True):
             return None
         row = self.grid.cells[min(self.at[0], len(self.grid.cells) - 1)]
         cell = row[min(self.at[1], len(row) - 1)]
-        strengths = ((layer, self.units[layer].strengths) for layer in self._layers_of(cell))
         units = [
             (of[unit], layer, unit)
-            for layer, of in strengths
+            for layer, of in ((layer, self.units[layer].strengths) for layer in self._layers_of(cell))
             for unit in range(cell.begin, min(cell.end, len(of)))
         ]
         return str(nodes.Neuron(words.basis_of(self.place.letter), *max(units)[1:])) if units else None

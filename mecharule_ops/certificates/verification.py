@@ -77,10 +77,9 @@ def compare_rows(
     missing = sorted({row.example for row in certificate.rows if _key(row) not in again})
     if missing:
         return cannot(f"the second run has no result for {_some(missing)}")
-    pairs = [(row, again[_key(row)]) for row in certificate.rows]
     changed = [
         (row.example, _is_near_tie(row, new, tie_margin, inherits))
-        for row, new in pairs
+        for row, new in ((row, again[_key(row)]) for row in certificate.rows)
         if _differs(row, new)
     ]
     differing = tuple(sorted({example for example, near in changed if not near}))

@@ -122,8 +122,7 @@ def _probed(
     subject: model.Subject, records: Sequence[types.BehaviourRecord], intervention: types.Intervention
 ) -> tuple[list[types.BehaviourRecord], list[Span]]:
     """The first `RECORDS` records with intervened positions, and these."""
-    prompts = (subject.encode([record.example.prompt])[0] for record in records)
-    pairs = zip(records, prompts, strict=True)
+    pairs = zip(records, (subject.encode([record.example.prompt])[0] for record in records), strict=True)
     each = ((record, span_of(ids, record.tokens, intervention.phase)) for record, ids in pairs)
     found = list(islice(((record, span) for record, span in each if span.fed), RECORDS))
     return [record for record, _ in found], [span for _, span in found]

@@ -55,8 +55,7 @@ def calibrate(
     examples = range(len(drawn))
 
     def measured(size: int, of_change: bool) -> GroupLeads:
-        batches = parts(list(range(len(groups))), size)
-        asked = [[groups[index] for index in batch] for batch in batches]
+        asked = [[groups[index] for index in batch] for batch in parts(list(range(len(groups))), size)]
         return GroupLeads.joined([engine.leads(each, examples, of_change=of_change) for each in asked], 1)
 
     true = measured(SIZES[0], False)

@@ -226,8 +226,7 @@ class Forcing:
         flat, offered = list[tuple[int, ...]](), list[list[int]]()
         for row, record in enumerate(records):
             span, tokens, reach = self.spans[record], self.completions[record], self._reach[record]
-            first = span.prompt_part - span.first_predicted
-            flat += [(row, at, first + at, tokens[at]) for at in reach]
+            flat += [(row, at, span.prompt_part - span.first_predicted + at, tokens[at]) for at in reach]
             offered += reach.values()
         row, position, column, generated = torch.tensor(flat, device=self.subject.device).T
         return Predicted(row=row, position=position, column=column, generated=generated, offered=offered)

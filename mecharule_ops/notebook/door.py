@@ -70,13 +70,13 @@ def analyse(
     of = (bases,) if isinstance(bases, str) else bases
     config = make_config(task=findable(str(task)), model=str(named), bases=of, **settings)
     task_of(config).describe()
-    subject = _subject(model, tokenizer)
+    subject = _subject(None if isinstance(model, str | Path) else model, tokenizer)
     outlook.check_layer(config, subject or shape.read_shape(model_names.resolve(config.model)))
     return _finished(opening.begun(outlook.settled(config)), subject, progress)
 
 
 def resume(
-    run: str | Path = "last", *, model: Any = "", tokenizer: Any = None, progress: bool | Listener = True
+    run: str | Path = "last", *, model: Any = None, tokenizer: Any = None, progress: bool | Listener = True
 ) -> FinishedRun:
     """A run that was stopped or killed, from where it was; no stored ablation is repeated. Raises as `analyse`.
 
@@ -119,12 +119,11 @@ def _name_of(model: Any) -> str:
 
 
 def _subject(model: Any, tokenizer: Any) -> Subject | None:
-    """The loaded model as a subject, None for a name. Raises `UsageError` without a tokenizer, or for one too many."""
-    if (named := isinstance(model, str | Path)) is (tokenizer is not None):
-        got = "one beside a name" if named else "none"
-        raise errors.UsageError(f"expected tokenizer= beside a model that is loaded already, got {got}")
-    if named:
+    """The loaded model as a subject, None without one. Raises `UsageError` for one without its tokenizer."""
+    if model is None and tokenizer is None:
         return None
+    if model is None or tokenizer is None:
+        raise errors.UsageError("expected a model that is loaded already and its tokenizer=, got one of them")
     from mecharule_ops.loading.model import Subject
 
     name = _name_of(model)
@@ -151,7 +150,11 @@ def table_file(table: object, folder: Path, name: str = "") -> Path:
     if frame.empty:
         raise errors.UsageError("expected a table with rows, got none")
     flat = frame.set_axis([*map(str, frame.columns)], axis=1)
-    flat = flat.assign(**flat.select_dtypes("float").convert_dtypes()).astype(object)
+    for column in [name for name in flat if pandas.api.types.is_float_dtype(flat[name])]:
+        cells = flat[column].astype("Float64")
+        if all(each.is_integer() and abs(each) < 2**53 for each in cells.dropna().tolist()):
+            flat[column] = cells.astype("Int64")
+    flat = flat.astype(object)
     # An array or number of numpy stands as Python has it; anything else as text.
     write = partial(json.dumps, ensure_ascii=False, default=lambda one: getattr(one, "tolist", one.__str__)())
     try:

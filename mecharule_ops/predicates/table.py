@@ -76,10 +76,9 @@ def score_predicates(
     auc = (1 + true_rate - false_rate) / 2
     lift = true_rate * (hits / fires - positives / records)
     share = fires / records
-    separation = (true_rate - false_rate) / np.sqrt(share * (1 - share))
     return tuple(
         PredicateScore(auc=float(a), ap_lift=float(p), separation=float(s))
-        for a, p, s in zip(auc, lift, separation, strict=True)
+        for a, p, s in zip(auc, lift, (true_rate - false_rate) / np.sqrt(share * (1 - share)), strict=True)
     )
 
 

@@ -75,9 +75,8 @@ def shap_weights(
     weights = [np.zeros(0)]
     for chunk in _chunks(clauses):
         mass = np.logical_and.reduce(literals[_padded(chunk)], axis=1) * counts.astype(np.float64)
-        total = mass @ phi
         own = np.array(
-            [row[[literal >> 1 for literal in c]].sum() for row, c in zip(total, chunk, strict=True)]
+            [row[[literal >> 1 for literal in c]].sum() for row, c in zip(mass @ phi, chunk, strict=True)]
         )
         records = mass.sum(axis=1)
         weights.append(np.divide(own, records, out=np.zeros_like(own), where=records > 0))

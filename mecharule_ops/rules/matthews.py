@@ -88,8 +88,7 @@ def greedy_union(
     best_value = -np.inf
     for seed in np.argsort(-singles, kind="stable")[:starts]:
         chosen, value = _climb(fires, target, n, int(seed), max_clauses, gain)
-        shorter = abs(value - best_value) <= MARGIN and len(chosen) < len(best)
-        if value > best_value + MARGIN or shorter:
+        if value > best_value + MARGIN or (abs(value - best_value) <= MARGIN and len(chosen) < len(best)):
             best, best_value = chosen, value
     return best
 

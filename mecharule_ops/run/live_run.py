@@ -375,12 +375,13 @@ class Run:
 
     def begun_with(self, subject: Subject) -> Subject:
         """The model, noted where the run begins. Raises `ModelUnavailable` where it began with another."""
-        if self.store.writable and not self.store.has(keys.RECORDS):
-            rows, of, where = self.check_rows(), subject.model_hash, subject.device_name
-            made = keys.Placed(device=where, dtype=subject.dtype_name, rows=rows, model=of)
-            self.store.put(keys.PLACED, made)
-        elif not self.finished and self.placed and self.placed.get("model") not in (None, subject.model_hash):
+        placed, observed = dict(self.placed or {}), self.store.has(keys.RECORDS)
+        if not self.finished and placed.get("model") not in (None, subject.model_hash):
             raise self._other("weights")
+        if self.store.writable and not (self.finished or (observed and "model" in placed)):
+            rows, of, where = self.check_rows(), subject.model_hash, subject.device_name
+            made: Any = keys.Placed(device=where, dtype=subject.dtype_name, rows=rows, model=of)
+            self.store.put(keys.PLACED, made | placed if observed else made)
         return subject
 
     def _other(self, what: str) -> errors.ModelUnavailable:

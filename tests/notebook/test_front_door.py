@@ -156,22 +156,24 @@ def test_a_run_goes_on_with_the_model_that_it_began_with(
     next(subject.hf.parameters()).data *= 1.0001
     given = {"model": subject.hf, "tokenizer": subject.tokenizer}
 
-    def stop(event: Event) -> None:
-        if isinstance(event, StageFinished):
-            raise KeyboardInterrupt
+    for at in StageProgress, StageFinished:
 
-    with pytest.raises(KeyboardInterrupt):
-        mr.analyse("arithmetic", **given, records=100, regimes=(1,), progress=stop)
-    with pytest.raises(mr.MechaRuleError, match="go on with what it began with"):
-        mr.resume(progress=False)
-    with pytest.raises(KeyboardInterrupt):
-        mr.resume(**given, progress=stop)
+        def stop(event: Event, at: type = at) -> None:
+            if isinstance(event, at):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            mr.analyse("arithmetic", **given, records=100, regimes=(1,), progress=stop)
+        with pytest.raises(mr.MechaRuleError, match="go on with what it began with"):
+            mr.resume(progress=False)
+        with pytest.raises(KeyboardInterrupt):
+            mr.resume(**given, progress=stop)
 
 
 def test_whole_numbers_that_pandas_keeps_as_floats_are_whole_again(tmp_path: Path) -> None:
     """Beside a missing cell, and where that row was dropped; halves stay."""
     gap = pandas.DataFrame({"answer": [None, 31, 2], "share": [0.5, 1.0, 2.0]})
-    for frame in gap, gap.dropna():
+    for frame in gap, gap.dropna(), gap.astype({"answer": "Float64"}):
         rows = door.table_file(frame, tmp_path).read_text(encoding="utf-8").splitlines()
         assert rows[-1] == '{"answer": 2, "share": 2%s}' % ("" if len(frame) == 2 else ".0")
 
@@ -188,7 +190,7 @@ def test_whole_numbers_that_pandas_keeps_as_floats_are_whole_again(tmp_path: Pat
         ({"model": "arith-tiny", "task": "none"}, "expected a task"),
         ({"model": "arith-tiny", "layer": 9, "bases": "mlp_out"}, "expected one of 2 layers"),
         ({"model": "arith-tiny", "bases": None}, "expected bases"),
-        ({"model": "arith-tiny", "tokenizer": object()}, "got one beside a name"),
+        ({"model": "arith-tiny", "tokenizer": object()}, "got one of them"),
         ({"model": ""}, "expected a model of"),
         ({"model": "arith-tiny", "task": [{"prompt": "\ud800", "answer": "b"}]}, "that can be written"),
         ({"model": "arith-tiny", "given": pandas.Series(["m9.37"])}, "expected given units of 2 layers"),
