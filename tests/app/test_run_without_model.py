@@ -60,6 +60,6 @@ def test_another_model_adds_no_outcome_to_a_run(copied_run: Path) -> None:
         with torch.no_grad():
             next(run.subject.hf.parameters()).add_(0.5)
         run.subject.__dict__.pop("model_hash", None)
-        with pytest.raises(errors.ModelUnavailable, match="have changed; start a new run"):
+        with pytest.raises(errors.ModelUnavailable, match="have changed; go on with what it began with"):
             _labels(run, "m0.77", 300)
         assert run.cost.group_evaluations == 0
