@@ -57,13 +57,14 @@ def test_every_stored_outcome_is_the_one_of_float32(run: live_run.Run) -> None:
 
 def test_a_run_remembers_its_type_and_kind_of_device_and_says_it(run: live_run.Run, quick_run: Path) -> None:
     """Also where its settings leave the choice open."""
-    assert run.placed == {"device": "cpu", "dtype": "bfloat16", "rows": None, "model": run.subject.model_hash}
+    of = {"device": "cpu", "rows": None}
+    assert run.placed == {**of, "dtype": "bfloat16", "model": run.findings.model_hash}
     assert run.dtype == "bfloat16"
     assert run.findings.numbers == {"dtype": "bfloat16", "device": "cpu"}
     assert "bfloat16 on cpu" in next(limits(run.findings))[2]
     with opened(quick_run, read_only=True) as other:
         assert other.config.dtype == "auto"
-        assert other.placed == {"device": "cpu", "dtype": "float32"}
+        assert other.placed == {**of, "dtype": "float32", "model": other.findings.model_hash}
         assert other.findings.numbers is None
         assert other.device_here() == "cpu"
 
