@@ -70,8 +70,7 @@ def main(directory: str, device: str, dtype: str) -> None:
         for parameter in subject.hf.parameters():
             parameter.detach().sum().item()  # A mapped page is there once it was read.
     weights = sum(parameter.nbytes for parameter in subject.hf.parameters())
-    found = {"weights": weights, "peak": max(seen) - before}
-    print(json.dumps(found))
+    print(json.dumps({"weights": weights, "peak": max(seen) - before}))
 
 
 def own_memory() -> int:

@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "experiments") -> None:
     """The page of that name and its tables as CSV, and which runs stand behind them; at scale, with the rows that the
-    tables hold of conditions not run now."""
+    tables hold of searches not run now."""
     kept = _kept(folder, stem, runs["scale"]) if "scale" in runs else {}
     shown = {name: EXPERIMENTS[name](some, **{"kept": kept} if kept else {}) for name, some in runs.items()}
     tables: dict[str, Rows] = {title: rows for one in shown.values() for title, rows in one.tables.items()}
@@ -130,13 +130,14 @@ def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "exp
 
 
 def _kept(folder: Path, stem: str, now: Runs) -> dict[str, Rows]:
-    """The tables of a page, by title, without the rows that tell of a condition run now."""
+    """The tables of a page, by title, without the rows that tell of a search run now."""
+    own = {f"{of}, {one.regime.arrow}" for of, (run,) in now.items() for one in run.findings.searches}
     tables: dict[str, Rows] = {}
     for file in (folder / "tables").glob(f"{stem}-*.csv"):
-        with file.open(encoding="utf-8", newline="") as text:
-            rows = [row for row in csv.DictReader(text) if not {*map(condition, row.values())} & {*now}]
-        tables[file.stem.removeprefix(f"{stem}-")] = rows
-    return tables
+        read = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
+        tables[file.stem.removeprefix(f"{stem}-")] = [row for row in read if not {*row.values()} & own]
+    left = {condition(row["search"]) for row in tables.get("searches", ())}
+    return tables | {"runs": [row for row in tables.get("runs", ()) if row["condition"] in left]}
 
 
 def page(

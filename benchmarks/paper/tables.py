@@ -247,7 +247,7 @@ def _scored(label: str, run: PaperRun) -> Iterator[dict[str, Any]]:
 
 def scale(runs: Runs, kept: Mapping[str, Rows] = NOTHING) -> Shown:
     """Each search at the paper's scale, what chooses a rule beside flips permuted, and the units that two share; with
-    the rows kept of conditions that are not run now."""
+    the rows kept of searches that are not run now."""
     found = {
         f"{label}, {search.regime.arrow}": (run, search)
         for label, (run,) in runs.items()
@@ -259,10 +259,10 @@ def scale(runs: Runs, kept: Mapping[str, Rows] = NOTHING) -> Shown:
         good = {name: sum(one.get(name, 0) >= THRESHOLD for one in chosen) for name in SCORES}
         rules = [f"{good[how]}; {good[how + PERMUTED]}" for how in CHOSEN[:2]]
         localized = f"{len(search.agonists)}; {len(search.tau_agonists)}; {len(chosen)}"
-        tier, cost = recall(search, TIERS[0]), f"{100 * search.cost.share_of_exhaustive_forwards:.1f} %"
-        least, left = tier["recall at least"], tier["left at most"]
+        *_, left, least = recall(search, TIERS[0]).values()
         sure = "–" if math.isnan(least) else f"{100 * floored(least):g} %"
-        cost = f"{sure} ({'–' if math.isnan(left) else f'{left:g}'}); {cost}"
+        paid = f"{100 * search.cost.share_of_exhaustive_forwards:.1f} %"
+        cost = f"{sure} ({'–' if math.isnan(left) else f'{left:g}'}); {paid}"
         line = (label, localized, cost, _together(search), *rules)
         rows.append(dict(zip(SCALE_COLUMNS, line, strict=True)))
     rows.sort(key=lambda row: [*SCALE].index(condition(row["search"])))
@@ -294,7 +294,7 @@ def scale(runs: Runs, kept: Mapping[str, Rows] = NOTHING) -> Shown:
     return Shown(
         tables={"units": units, "shared": shared, "recall": tiers, "searches": rows},
         lines=[tuple(row.values()) for row in rows if at[row["search"]]],
-        says=f"Of this commit: {'; '.join(runs)}; [others](tables/paper_scale-runs.csv). No unit is named at τ "
+        says=f"Of this commit: {'; '.join(found)}; [others](tables/paper_scale-runs.csv). No unit is named at τ "
         f"(missed, at most) in: {none}.{f' Not run: {not_run}.' if not_run else ''}",
     )
 

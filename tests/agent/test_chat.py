@@ -182,10 +182,9 @@ def test_a_run_under_way_answers_from_its_snapshot(copied_run: Path, tmp_path: P
     path = tmp_path / "beef.mecharule"
     with run_store.RunStore.create(path, {**settings, "run": "beef"}) as store:
         store.append(told[:end])
-        said = ask(str(path), "why does it flip?", environment={}).text
         assert re.match(
             r"Run beef is running: .*, \d+ of at most \d+ tests, 1 localized so far; at τ so far: (none|(1→0|0→1): m1)",
-            said,
+            ask(str(path), "why does it flip?", environment={}).text,
         )
     assert "has not finished; `mecharule resume beef` goes on" in ask(str(path), "?", environment={}).text
 

@@ -252,10 +252,9 @@ def test_a_bundle_reads_back_and_every_change_of_it_is_found(tmp_path: Path) -> 
     whole = {path: path.read_text() for path in folder.iterdir()}
     one, index = folder / f"{certificates[0].id}.json", folder / "index.json"
     other = certificate_of(seed=9).to_json()
-    indexes = ('[[1], "../../etc/hostname"]', "[]", "{", "{}", "5")
     for path, text in (
         *((one, text) for text in (other, whole[one][:-40], "")),
-        *((index, text) for text in indexes),
+        *((index, text) for text in ('[[1], "../../etc/hostname"]', "[]", "{", "{}", "5")),
     ):
         path.write_text(text)
         with pytest.raises(errors.ClaimNotSupported):

@@ -155,9 +155,8 @@ def test_quiet_slices_close_and_loud_slices_open_early() -> None:
     """Without flips: pruned at 17. Seven of the first 17 flip: opened. Half flip: 18 on average."""
     test = plan(confidence.Testing.SEQUENTIAL)
     assert look_sizes(N, ALPHA, TAU) == test.sizes == (17, 22, 28, 35, 44, 55, 64)
-    quiet, loud = np.zeros(N, dtype=bool), np.arange(N) < 7
-    assert outcome(test, quiet) == (nodes.Verdict.PRUNED, 17)
-    assert outcome(test, loud) == (nodes.Verdict.SPLIT, 17)
+    assert outcome(test, np.zeros(N, dtype=bool)) == (nodes.Verdict.PRUNED, 17)
+    assert outcome(test, np.arange(N) < 7) == (nodes.Verdict.SPLIT, 17)
     rng = np.random.default_rng(5)
     taken = [outcome(test, rng.random(N) < 0.5) for _ in range(400)]
     assert {decision for decision, _ in taken} == {nodes.Verdict.SPLIT}

@@ -220,8 +220,7 @@ def test_the_prediction_is_exact_where_nothing_above_reads_the_unit(family: str)
     for index in range(len(units)):
         position, token = changes(passed, index)
         for row, record in enumerate(records):
-            completion = real.tokens[index][row]
-            pairs = enumerate(zip(record.tokens, completion, strict=False))
+            pairs = enumerate(zip(record.tokens, real.tokens[index][row], strict=False))
             first = next(((t, new) for t, (old, new) in pairs if old != new), (-1, -1))
             assert (position[row], token[row]) == first
             changed += first[0] >= 0

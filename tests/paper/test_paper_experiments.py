@@ -24,7 +24,7 @@ from mecharule_ops.rules.families import UnitRule
 from mecharule_ops.types import ChanceTest, FlipCount, Regime, Share
 
 ROOT = Path(__file__).parents[2]
-UP = Regime.BASELINE_POSITIVE
+UP, DOWN = Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE
 
 
 def base(**changed: object) -> RunConfig:
@@ -186,7 +186,7 @@ def test_the_published_page_has_each_count_beside_chance(tmp_path: Path) -> None
 
 def test_the_page_of_scale_has_a_row_a_search_and_overlap_beside_chance(tmp_path: Path) -> None:
     """By hand: 4 localized, all shared, 3 of 4 at τ found; where not every unit was asked no chance is told. What
-    is run again alone keeps the rows of the others."""
+    is run again alone keeps the rows of the others, and of its own other direction."""
     runs = {label: [run(rules=good(1))] for label in [*plans.SCALE][2:4]}
     write(tmp_path, {"scale": runs}, "a command", "paper_scale")
     page = (tmp_path / "paper_scale.md").read_text(encoding="utf-8")
@@ -196,9 +196,14 @@ def test_the_page_of_scale_has_a_row_a_search_and_overlap_beside_chance(tmp_path
     assert len((tmp_path / "tables" / "paper_scale-units.csv").read_text().splitlines()) == 1 + 2 * 4
     files = [*(tmp_path / "tables").glob("paper_scale-[!r]*"), tmp_path / "tables" / "paper_scale-recall.csv"]
     before = [sorted(file.read_text().splitlines()) for file in files]
-    write(tmp_path, {"scale": {[*plans.SCALE][2]: [run(rules=good(1))]}}, "another command", "paper_scale")
+    again = run(rules=good(1))
+    write(tmp_path, {"scale": {[*plans.SCALE][2]: [again]}}, "another command", "paper_scale")
     assert [sorted(file.read_text().splitlines()) for file in files] == before
-    assert (tmp_path / "tables" / "paper_scale-runs.csv").read_text().count("a command") == 1
+    found = replace(again.findings, searches=(replace(again.findings.searches[0], regime=DOWN),))
+    turned = replace(again, findings=found, chosen={DOWN: again.chosen[UP]})
+    write(tmp_path, {"scale": {[*plans.SCALE][2]: [turned]}}, "a third", "paper_scale")
+    assert (tmp_path / "tables" / "paper_scale-runs.csv").read_text().count("command") == 1 + 2
+    assert len((tmp_path / "tables" / "paper_scale-searches.csv").read_text().splitlines()) == 1 + 3
 
 
 def test_every_table_of_the_docs_has_distinct_columns() -> None:

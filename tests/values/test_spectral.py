@@ -18,8 +18,7 @@ def test_projection_keeps_the_shape_and_fixes_the_scale() -> None:
     points = project(data)
     original = np.linalg.norm(data[:, None] - data[None], axis=2)
     projected = np.linalg.norm(points[:, None] - points[None], axis=2)
-    factor = projected[0, 1] / original[0, 1]
-    assert np.allclose(projected, factor * original, atol=1e-9)
+    assert np.allclose(projected, projected[0, 1] / original[0, 1] * original, atol=1e-9)
     assert np.mean(np.sum(points**2, axis=1)) == pytest.approx(1.0)
 
 
