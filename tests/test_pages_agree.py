@@ -42,8 +42,7 @@ def unsaid(text: str) -> list[tuple[str, float]]:
     """(page, number) for each number beside a link to pages of figures of which none states it."""
     found = []
     for block in blocks(text):
-        there = {path.stem for path in DOCS.glob("*.md")}
-        pages = sorted(there.intersection(_LINK.findall(block)))
+        pages = sorted({path.stem for path in DOCS.glob("*.md")}.intersection(_LINK.findall(block)))
         if not pages:
             continue
         known = [number for page in pages for number in stated(page)]

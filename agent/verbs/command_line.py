@@ -24,7 +24,7 @@ OF_THE_STRONGEST = frozenset({"why", "explain", "anchor"})
 """Verbs that take the strongest unit found where none is named, and the last run where a unit stands in its place."""
 _MORE = "`mecharule run --help all` lists every option and every setting of `--set`."
 _MORE_VERBS = "`mecharule --help all` lists every verb and the exit codes."
-_TAKEN = {"run": "last", "neuron": "the strongest shown, else the first by name"}
+_TAKEN = {"run": "last", "neuron": "the strongest shown, else the first by evidence"}
 _INVALID = re.compile(r"argument ([^:]+): invalid choice: '([^']*)'")
 _MISSING = re.compile(r"the following arguments are required: (.+)")
 _WIDTH, _NAME = 80, 16
@@ -179,6 +179,6 @@ def told(options: argparse.Namespace, tell: Tell = lambda line: None) -> tuple[s
     if first is None:
         tell(f"no unit is named, and none was found in run {run.id} to take instead")
         return "show", {"run": named}
-    which = ": {}, the strongest" if first.is_shown else ", and none is shown: {}, the first by name"
+    which = ": {}, the strongest" if first.is_shown else ", and none is shown: {}, the first by evidence"
     tell(f"no unit is named{which.format(first.neuron)} of run {run.id}")
     return verb, {**given, "run": named, "neuron": str(first.neuron)}

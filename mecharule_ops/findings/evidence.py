@@ -80,9 +80,8 @@ class HeldOut:
             return None
         n, top = self.records, int(self.units * alpha)
         flips = {unit.neuron: unit.flips for unit in self.found}
-        others = Counter(self.random) - Counter(
-            flips[unit] for unit in self.again
-        )  # By how many records they flip.
+        # By how many records they flip.
+        others = Counter(self.random) - Counter(flips[unit] for unit in self.again)
         left = self.units - len(self.found)
         among = np.arange(min(max(0, len(self.found) - 1), top) + 1)  # Of the T others the found ones.
         rate = np.linspace(0, 1, STEPS + 1)[:, None]

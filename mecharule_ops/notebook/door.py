@@ -82,8 +82,8 @@ def resume(
 
     `last` is the newest that is unfinished. A run of a `model` that was loaded already is given it again.
     """
-    path = find_run(str(run), runs_directory(), to_resume=True)
-    return _finished(RunStore.open(path), _subject(model, tokenizer), progress)
+    path, subject = find_run(str(run), runs_directory(), to_resume=True), _subject(model, tokenizer)
+    return _finished(RunStore.open(path), subject, progress)
 
 
 def open_run(run: str | Path = "last") -> FinishedRun:
@@ -97,9 +97,9 @@ def open_run(run: str | Path = "last") -> FinishedRun:
 def _finished(
     opened: AbstractContextManager[RunStore], subject: Subject | None, progress: bool | Listener
 ) -> FinishedRun:
-    from mecharule_ops.run.analyse import analyse_run as stages
-
     with opened as store:
+        from mecharule_ops.run.analyse import analyse_run as stages
+
         run = live_run.Run(store)
         if run.config.proposer != "offline":
             raise errors.UsageError(said("door.proposer"))

@@ -367,21 +367,27 @@ class Run:
 
     @cached_property
     def loaded(self) -> Subject:
-        """The model with all its units, in the type that the run began in. Raises as `registry.load`, `begun_with`."""
+        """The model with all its units, in the type that the run began in.
+
+        Raises as `registry.load`, `check_rows`, `begun_with`.
+        """
         from mecharule_ops.loading.model_names import load
 
         self.check_rows()
         return self.begun_with(load(self.config.model, self.device_here(), self.dtype, self.told_where))
 
     def begun_with(self, subject: Subject) -> Subject:
-        """The model, noted where the run begins. Raises `ModelUnavailable` where it began with another."""
-        placed, observed = dict(self.placed or {}), self.store.has(keys.RECORDS)
-        if not self.finished and placed.get("model") not in (None, subject.model_hash):
+        """The model, noted with the rows until the run has records, be they taken over, and no more after.
+
+        Raises `ModelUnavailable` where it began with another, and as `check_rows`.
+        """
+        rows, of, where = self.check_rows(), subject.model_hash, subject.device_name
+        if not self.finished and self.placed and self.placed.get("model") not in (None, of):
             raise self._other("weights")
-        if self.store.writable and not (self.finished or (observed and "model" in placed)):
-            rows, of, where = self.check_rows(), subject.model_hash, subject.device_name
-            made: Any = keys.Placed(device=where, dtype=subject.dtype_name, rows=rows, model=of)
-            self.store.put(keys.PLACED, made | placed if observed else made)
+        observed = self.store.has(keys.RECORDS) or self.store.has(keys.WHOLE)
+        if self.store.writable and not (self.finished or observed):
+            made = keys.Placed(device=where, dtype=subject.dtype_name, rows=rows, model=of)
+            self.store.put(keys.PLACED, made)
         return subject
 
     def _other(self, what: str) -> errors.ModelUnavailable:

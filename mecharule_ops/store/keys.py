@@ -4,7 +4,7 @@ An artefact is its name, so that it can be handed to SQLite as it is.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 
@@ -39,8 +39,9 @@ class Placed(TypedDict):
     device: str
     """`cpu`, `cuda:0` or `mps`."""
     dtype: str
-    rows: Value | None
-    model: str
+    rows: NotRequired[Value | None]
+    """Absent, as the next, from files of earlier versions."""
+    model: NotRequired[str]
     """The hash of its weights."""
 
 
@@ -164,7 +165,7 @@ def is_observed(name: str) -> bool:
 
 def is_of_whole_model(name: str) -> bool:
     """Whether an artefact is the same whatever units a run is given without."""
-    return name == TRAIN or name.startswith(_REPLACEMENT)
+    return name in (TRAIN, PLACED) or name.startswith(_REPLACEMENT)
 
 
 def _said(intervention: Intervention) -> str:

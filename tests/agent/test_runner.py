@@ -158,10 +158,9 @@ SMALL = [
 def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """300 sums, every third of which the model may get right."""
     path = tmp_path_factory.mktemp("few") / "sums.jsonl"
-    sums = (divmod(nth * 7919, 300) for nth in range(300))
     rows = (
         {"prompt": f"{a % 300} + {b} =", "answer": "none" if nth % 3 else f"{a % 300 + b}", "nth": nth}
-        for nth, (a, b) in enumerate(sums)
+        for nth, (a, b) in enumerate(divmod(nth * 7919, 300) for nth in range(300))
     )
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path

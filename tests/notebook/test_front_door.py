@@ -166,6 +166,8 @@ def test_a_run_goes_on_with_the_model_that_it_began_with(
             mr.analyse("arithmetic", **given, records=100, regimes=(1,), progress=stop)
         with pytest.raises(mr.MechaRuleError, match="go on with what it began with"):
             mr.resume(progress=False)
+        with pytest.raises(mr.MechaRuleError, match="got one of them"):
+            mr.resume(model=subject.hf)
         with pytest.raises(KeyboardInterrupt):
             mr.resume(**given, progress=stop)
 

@@ -67,8 +67,7 @@ def test_what_is_not_shown_has_no_line_and_no_question() -> None:
     assert "; 1 more head reached 20 % on one half (64 answers), not shown." in text
     assert text.count("a20.h6") == 1
     assert "not shown: ◐ a20.h6" in text
-    found = dataclasses.replace(POSITIVE.held_out, random=(64,) * 99)  # type: ignore[type-var]
-    none = dataclasses.replace(POSITIVE, held_out=found)
+    none = dataclasses.replace(POSITIVE, held_out=dataclasses.replace(POSITIVE.held_out, random=(64,) * 99))
     nothing = screen(run_of(none, dataclasses.replace(none, regime=Regime.BASELINE_NEGATIVE)))
     beside = "3 heads reached 20 % on one half (64 answers), not shown."
     said = " ".join(nothing.split())

@@ -56,9 +56,8 @@ def test_cuts_lie_near_their_quantiles() -> None:
 
 def test_columns_give_predicates_by_their_type() -> None:
     """Numbers both directions, texts by value where 3 % have it, conditions by name; only train decides."""
-    rng = np.random.default_rng(1)
     columns = {
-        "lead_1": rng.gamma(2, 1, 1000),
+        "lead_1": np.random.default_rng(1).gamma(2, 1, 1000),
         "runner_up_1": np.where(EVERY < 20, "9", np.where(EVERY < 400, "7", "+")),
         "first": EVERY % 2 == 0,
     }
@@ -112,8 +111,7 @@ def test_complements(text: str, expected: str | None) -> None:
 def test_complements_are_true_where_the_predicate_is_false() -> None:
     """On integers, for each comparison."""
     columns = {"a": np.arange(-20, 20), "b": np.arange(40) % 7}
-    texts = ["a < b", "a <= 3", "a > b", "a >= b", "a == b", "a != 4", "a in (1, 2)", "digit(a, 0) == 3"]
-    for text in texts:
+    for text in ["a < b", "a <= 3", "a > b", "a >= b", "a == b", "a != 4", "a in (1, 2)", "digit(a, 0) == 3"]:
         turned = complement(text)
         assert turned is not None
         one, other = evaluated([text], columns).matrix, evaluated([turned], columns).matrix

@@ -48,8 +48,7 @@ def _upper_ratio(s):
 
 
 def _words(s):
-    bare = [re.sub(r"^[^\w\s]+|[^\w\s]+$", "", part).lower() for part in s.split()]
-    return [part for part in bare if part]
+    return [part for part in [re.sub(r"^[^\w\s]+|[^\w\s]+$", "", part).lower() for part in s.split()] if part]
 
 
 NAIVE = {

@@ -68,8 +68,7 @@ def test_an_exception_is_exact_and_sought_of_strong_units_alone(rate: float, fou
     """Where the unit never flips, no flip of train among them; of one that flips 60 % the rules say it."""
     rng, matrix = drawn(1)
     matrix[:, 4] = rng.random(1400) < 0.08
-    flips = (rng.random(1400) < rate) & ~matrix[:, 4]
-    target = unit_rules.Target(flips=flips, train=SOME[0], test=SOME[1])
+    target = unit_rules.Target(flips=((rng.random(1400) < rate) & ~matrix[:, 4]), train=SOME[0], test=SOME[1])
     rule = unit_rules.exception(Neuron(Basis.ATTN_HEAD, 0, 0), target, table(matrix, TEXTS), 0)
     assert (rule and str(rule.rule)) == found
     if rule is not None:

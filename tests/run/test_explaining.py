@@ -55,7 +55,6 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         found = localise(run, journal, candidates, slices, plan)
         units = [agonist.neuron for agonist in found.outcome.agonists[: run.config.anchor_for]]
         flips = controlling.coverage(run, REGIME, units, slices.positions, journal.progress("rules"))
-        rules = controlling.anchor_rules(run, journal, REGIME, units[:1], flips[:1])
         yield Scene(
             run=run,
             journal=journal,
@@ -64,7 +63,7 @@ def scene(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
             units=units,
             eligible=run.eligible(REGIME),
             flips=flips,
-            rules=rules,
+            rules=controlling.anchor_rules(run, journal, REGIME, units[:1], flips[:1]),
         )
 
 

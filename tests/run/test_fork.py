@@ -4,7 +4,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from bundled_run import QUICK, Ask, finish, finished, new_run, opened
@@ -15,6 +15,7 @@ from mecharule_ops import errors, types
 from mecharule_ops.config import RunConfig, make_config
 from mecharule_ops.run.live_run import Run
 from mecharule_ops.run.opening import OBSERVED, begun, observed_otherwise, take_over, tell_first
+from mecharule_ops.store import keys
 from mecharule_ops.store.run_store import RunStore
 
 OTHER = {**QUICK, "tau": 0.35}
@@ -65,8 +66,26 @@ def test_nothing_is_taken_over_where_rows_changed(
             monkeypatch.setattr(Run, "placed", {"rows": "others"})
             with pytest.raises(errors.UsageError, match="put the old ones back"):
                 take_over(fork.store, source.store)
+            with pytest.raises(errors.UsageError, match="put the old ones back"):
+                fork.begun_with(cast(Any, "not looked at"))
         monkeypatch.setattr(Run, "placed", {"rows": "mine"})
         take_over(fork.store, source.store)
+
+
+def test_what_a_run_began_with_is_noted_until_it_has_records(earlier: Path, tmp_path: Path) -> None:
+    """Of a run of an earlier version nothing is, or what is refused now would be for good; a fork has its source's."""
+    other: Any = SimpleNamespace(model_hash="other", device_name="cpu", dtype_name="float32")
+    older = keys.Placed(device="cpu", dtype="float32")
+    for given in "a0.h0", "":
+        file = tmp_path / f"f{given}.mecharule"
+        with opened(earlier, read_only=True) as source, new_run(file, {**OTHER, "given": given}) as fork:
+            take_over(fork.store, source.store)
+            assert fork.placed == source.placed
+            with pytest.raises(errors.ModelUnavailable, match="its weights have changed"):
+                fork.begun_with(other)
+            fork.store.put(keys.PLACED, older)
+            assert fork.begun_with(other) is other
+            assert fork.placed == older
 
 
 def test_nothing_is_taken_over_where_something_else_is_observed() -> None:

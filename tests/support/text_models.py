@@ -33,8 +33,7 @@ def text_model(writes: tuple[str, ...], seed: int = 0) -> PreTrainedModel:
     size |= {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "bos_token_id": None}
     config = LlamaConfig(**size, max_position_embeddings=1024, pad_token_id=0, eos_token_id=1)
     model = random_model(config, seed, std=0.35)
-    mute = [place for place, token in enumerate(TOKENS) if token not in writes]
-    model.lm_head.weight.data[mute] = 0.0
+    model.lm_head.weight.data[[place for place, token in enumerate(TOKENS) if token not in writes]] = 0.0
     return model
 
 

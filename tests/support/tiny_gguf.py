@@ -75,10 +75,9 @@ def write_gguf(
 def write_parts(folder: Path, count: int = 2) -> list[Path]:
     """The model in `folder`, split into so many files as llama.cpp names them."""
     weights = list(laid_out().items())
-    parts = [dict(weights[number::count]) for number in range(count)]
     return [
         write_gguf(folder / f"tiny-{number + 1:05}-of-{count:05}.gguf", held, part=(number, count))
-        for number, held in enumerate(parts)
+        for number, held in enumerate([dict(weights[number::count]) for number in range(count)])
     ]
 
 

@@ -26,8 +26,7 @@ LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_nam
 def table(path: Path, content: str | bytes, options: str = "") -> prompt_table.PromptTable:
     """As `tasks check` reads it."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    given = told(parser().parse_args(["tasks", "check", str(path), *shlex.split(options)]))[1]
-    asked = TasksOptions(**given)
+    asked = TasksOptions(**told(parser().parse_args(["tasks", "check", str(path), *shlex.split(options)]))[1])
     said = prompt_table.prompt_settings(**asked.reading, model=asked.model)
     found = task_names.make_task(str(path), **{key.removeprefix("task."): value for key, value in said})
     assert isinstance(found, prompt_table.PromptTable)

@@ -31,8 +31,7 @@ def test_the_picture_is_of_leads_and_drops_as_measured_anew(copied_run: Path, ac
         table = run.replacement(run.intervention(account.neuron.basis))
         found = effects(run.subject, records, table, [account.neuron])
     excess = np.array(account.points.drop) - np.array(account.points.lead)
-    there = np.isfinite(found.excess[:, 0])
-    assert excess == pytest.approx(found.excess[there, 0], abs=0.002)
+    assert excess == pytest.approx(found.excess[np.isfinite(found.excess[:, 0]), 0], abs=0.002)
     score = account.first_order
     assert len(account.points.lead) <= score.records
     assert 0 < int((excess > 0).sum()) <= score.predicted + 1

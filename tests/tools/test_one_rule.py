@@ -27,8 +27,7 @@ def test_why_and_flip_tell_the_same_rule(copied_run: Path, unit: str) -> None:
     told: Any = why.as_json
     assert told[f"unit.{unit}.rule"]["rule"] == told[f"unit.{unit}.rule.disguise"]["rule"] == str(asked.rule)
     rule: Any = flip.as_json[f"unit.{unit}.flip.rule"]
-    where = rules.told_where(known.account, known.rule)
-    assert rule is None or rule["text"] == " or ".join(map(str, where))
+    assert rule is None or rule["text"] == " or ".join(map(str, rules.told_where(known.account, known.rule)))
     for text in (call("why", given).text, flip.text):
         assert str(anchored.rule) not in text
     assert why.text.count("– input rule") + why.text.count("– rule over") == 1

@@ -129,8 +129,7 @@ def test_a_condition_looked_at_as_a_column_or_among_some_is_said_to_be(
 def test_why_tells_what_was_registered_and_shown_of_how_many(copied_run: Path, ask: Ask, unit: str) -> None:
     """With the counts of the ledger, in the order of registration, the open one too; nothing where none was shown."""
     assert not [key for key in ask("why", neuron=unit).as_json if key.startswith("claim.")]
-    texts = (WHERE, "a % 7 == 3", "digit(a, 2) == 1")
-    claims = [str(_entered(ask, unit, text)["claim"]) for text in texts]
+    claims = [str(_entered(ask, unit, text)["claim"]) for text in (WHERE, "a % 7 == 3", "digit(a, 2) == 1")]
     ask("decide", claims=",".join(claims[:2]))
     answer, every = ask("why", neuron=unit), ask("why", neuron=unit, full=True).as_json
     states = [every[f"claim.{claim}.verdict"]["state"] for claim in claims]

@@ -57,8 +57,7 @@ def a_verdict(findings: Findings) -> Findings:
     part = first.estimate.associated
     estimate = replace(first.estimate, associated=replace(part, flips=part.flips - 1))
     left = tuple(one for one in search.agonists if one not in (first, second))
-    agonists = (replace(first, estimate=estimate), *left)
-    return replace(findings, searches=(replace(search, agonists=agonists),))
+    return replace(findings, searches=(replace(search, agonists=(replace(first, estimate=estimate), *left)),))
 
 
 def a_rule_shortened(findings: Findings) -> Findings:

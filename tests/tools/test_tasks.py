@@ -103,9 +103,8 @@ def test_a_check_says_how_the_tokenizer_would_change_the_text(table: Path, runs:
     model = save_text_model(runs / "twice", (" positive", "\n"), seed=0)
     tokenizer = text_tokenizer()
     tokenizer.bos_token = "~"
-    special = [("~", TOKENS.index("~")), ("\n", 1)]
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="~ $A \n", special_tokens=special
+        single="~ $A \n", special_tokens=[("~", TOKENS.index("~")), ("\n", 1)]
     )
     tokenizer.save_pretrained(model)
     typed = written(runs / "typed.jsonl", [{**row, "prompt": f"~{row['prompt']}"} for row in ROWS])

@@ -121,8 +121,7 @@ def test_every_tested_node_is_on_a_row_or_counted_in_one() -> None:
         board.catch_up(state)
         if number % 97 == 0 and state.searches:
             nodes = [board.key_of("cha:1:m0", node) for node in state.searches["cha:1:m0"].nodes]
-            layer = Key("", "cha:1:m0")
-            rows = rows_of(state, board, PLACE, {(key, False) for key in [layer, *nodes]})
+            rows = rows_of(state, board, PLACE, {(key, False) for key in [Key("", "cha:1:m0"), *nodes]})
             told = [key for row in rows for key in (row.folded or (row.key,)) if key and key.node >= 0]
             assert sorted(told) == nodes
 
@@ -131,8 +130,7 @@ def test_a_row_says_its_state_by_word_glyph_and_style() -> None:
     """A bar with its bound and a word; green is for what is shown alone."""
     state, board = folded(story()), Board()
     board.catch_up(state)
-    layer = Key("", "cha:1:m0")
-    opened = {(key, False) for key in (layer, *(Key("", "cha:1:m0", node) for node in (0, 1)))}
+    opened = {(key, False) for key in (Key("", "cha:1:m0"), *(Key("", "cha:1:m0", node) for node in (0, 1)))}
 
     def lines(state: RunState) -> dict[str, Text]:
         drawn = [row_text(state, board, PLACE, row, 100, 0) for row in rows_of(state, board, PLACE, opened)]

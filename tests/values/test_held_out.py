@@ -44,8 +44,7 @@ def test_the_whole_is_exact_too(share: float) -> None:
         held = held_out(matrix, target, range(n), test_share=share, seed=1)
         for outcome in (False, True):
             size = int((target == outcome).sum())
-            expected = min(max(1, round(share * size)), size - 1)
-            assert (target[held] == outcome).sum() == expected
+            assert (target[held] == outcome).sum() == min(max(1, round(share * size)), size - 1)
 
 
 def test_every_record_is_held_out_as_often_as_the_share_says() -> None:
