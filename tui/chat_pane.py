@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import Paste
 from textual.message import Message
 from textual.widgets import Input, Static
 
@@ -52,6 +53,13 @@ class ChatLine(Static):
         self.update(grid)
 
 
+class AskLine(Input):
+    """The line to type in; several that are pasted become one."""
+
+    def _on_paste(self, event: Paste) -> None:
+        event.text = " ".join(line.strip() for line in event.text.splitlines())
+
+
 class ChatPane(Vertical):
     """The log and the line to type in."""
 
@@ -73,7 +81,7 @@ class ChatPane(Vertical):
         yield VerticalScroll(id="log")
         with Horizontal(id="prompt"):
             yield Static("❯ ", markup=False)
-            yield Input(placeholder="ask, or / for commands", id="ask", compact=True, select_on_focus=False)
+            yield AskLine(placeholder="ask, or / for commands", id="ask", compact=True, select_on_focus=False)
 
     def add(self, entry: Entry) -> ChatLine:
         """Add a turn and scroll to it."""

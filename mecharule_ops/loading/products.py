@@ -157,6 +157,6 @@ def multiplies_bfloat16(device: torch.device) -> bool:
 
     On one without them such products are slower than those in float32.
     """
-    tells = getattr(torch.cpu, "get_capabilities", dict[str, bool])  # torch 2.10 tells none
-    known = tells() if device.type == "cpu" else {}
+    # torch 2.10 tells none.
+    known = getattr(torch.cpu, "get_capabilities", dict[str, bool])() if device.type == "cpu" else {}
     return bool(known.get("avx512_bf16") or known.get("amx_tile"))

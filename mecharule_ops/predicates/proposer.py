@@ -71,12 +71,11 @@ class OfflineProposer:
         if is_one_sided(context.labels):
             return ()
         candidates = enumerate_candidates(context.columns, context.labels, context.prompt_columns)
-        everything = np.ones(len(context.labels), dtype=bool)
         table, _ = build_table(
             (*context.known, *candidates),
             context.columns,
             context.labels,
-            everything,
+            np.ones(len(context.labels), dtype=bool),
             prompt_columns=context.prompt_columns,
         )
         scored = [

@@ -80,8 +80,7 @@ def _told_accounts(
     if not run.store.has(keys.FURTHER):
         with journal.stage("further records") as stage:
             stage.summary = f"{observe_further(run, stage.progress):,} more, for the accounts alone"
-    where = f"accounts {found.intervention.basis.value} {found.regime.arrow}"
-    with journal.stage(where) as stage:
+    with journal.stage(f"accounts {found.intervention.basis.value} {found.regime.arrow}") as stage:
         missing = [unit for unit in units if run.account(unit, found.regime) is None]
         stage.reused, done = not missing, len(units) - len(missing)
         of_all = told(found.regime) if missing else None

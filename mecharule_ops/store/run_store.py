@@ -136,8 +136,7 @@ class RunStore(run_log.RunLog):
 
     def find(self, name: keys.Artefact[T]) -> T | None:
         """An artefact; None when there is none of this name. Raises `StoreError` when its content has changed."""
-        query = "SELECT form, sha256, body FROM artefact WHERE name = ?"
-        for form, sha256, body in self._rows(query, name):
+        for form, sha256, body in self._rows("SELECT form, sha256, body FROM artefact WHERE name = ?", name):
             return cast(T, unpack(form, sha256, body, f"artefact {name!r} of {self.path}"))
         return None
 

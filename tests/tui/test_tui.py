@@ -425,7 +425,7 @@ def test_the_palette_carries_out_commands(tmp_path: Path) -> None:
 
 
 def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_path: Path) -> None:
-    """A command of the table acts on the screen; another goes to the tools; a wrong one is an error in the chat."""
+    """A command of the table acts on the screen; another goes to the tools, in lines too; a wrong one is an error."""
     backend = FakeBackend(tmp_path)
 
     async def script(user: Driver) -> None:
@@ -435,7 +435,7 @@ def test_slash_commands_reach_the_screen_and_the_tools_and_errors_are_said(tmp_p
         await user.press("f2")
         await user.type("/nonsense 1")
         await user.sees("expected a command of: why, verify; got /nonsense")
-        await user.type("/why m1.17")
+        await user.type("/why\n  m1.17\n")
         await user.sees("why m1.17", "D+ 28/64")
         await user.press("up")
         assert user.run.query_one("#ask", Input).value == "/why m1.17"
