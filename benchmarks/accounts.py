@@ -140,11 +140,10 @@ def rules_of(account: Account) -> Iterator[list[str]]:
 
 def measured_planted() -> Part:
     """Planted rules with 10 % label noise, the library's defaults, exactly recovered or not."""
-    sizes = ((400, 6), (10_000, 100))
     return {
         "recovered": [
             [records, predicates, sum(recovered(seed, records, predicates) for seed in SEEDS)]
-            for records, predicates in sizes
+            for records, predicates in ((400, 6), (10_000, 100))
         ]
     }
 

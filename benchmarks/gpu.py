@@ -98,8 +98,7 @@ def measure(arguments: argparse.Namespace) -> None:
     table = Case(device=device)
     if quick:
         table = Case(model=BUNDLED, device=device, records=200, slice=16)
-    large = replace(table, model=arguments.model or table.model, dtype="auto")
-    wanted = sections(table, large, quick)
+    wanted = sections(table, replace(table, model=arguments.model or table.model, dtype="auto"), quick)
     if unknown := sorted(set(arguments.only) - set(wanted)):
         raise UsageError(f"expected sections of: {', '.join(wanted)}; got {', '.join(unknown)}")
     chosen = {name: wanted[name] for name in arguments.only or wanted}

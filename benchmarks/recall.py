@@ -98,11 +98,10 @@ def cases() -> dict[str, Case]:
                 name = f"arith-tiny {basis.value} {regime.arrow} seed {seed}"
                 found[name] = Case(basis=basis, regime=regime, settings={**tiny, "seed": seed})
             name = f"arith-tiny mlp_out k-center {regime.arrow} seed {seed}"
-            settings = {**tiny, "seed": seed, "condition": "rule-spectral"}
             found[name] = Case(
                 basis=Basis.MLP_OUT,
                 regime=regime,
-                settings=settings,
+                settings={**tiny, "seed": seed, "condition": "rule-spectral"},
                 searches=("algorithm 1", "cha", GUIDED, WRITE_NORM),
             )
     for regime in (Regime.BASELINE_POSITIVE, Regime.BASELINE_NEGATIVE):

@@ -30,9 +30,9 @@ from mecharule_ops.numbers import plural  # noqa: E402
 from mecharule_ops.pages.as_text import csv_of  # noqa: E402
 from mecharule_ops.store.run_directory import runs_directory  # noqa: E402
 
-from .finishing import Runs, finished  # noqa: E402
+from .finishing import PaperRun, Runs, finished  # noqa: E402
 from .plans import plan  # noqa: E402
-from .tables import EXPERIMENTS, SCALE_COLUMNS, Rows, Shown, condition  # noqa: E402
+from .tables import EXPERIMENTS, SCALE_COLUMNS, Rows, Shown  # noqa: E402
 
 SETTINGS = {
     "records": 1000,
@@ -113,12 +113,13 @@ def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "exp
     shown = {name: EXPERIMENTS[name](some, **{"kept": kept} if kept else {}) for name, some in runs.items()}
     tables: dict[str, Rows] = {title: rows for one in shown.values() for title, rows in one.tables.items()}
     tables["runs"] = [*kept.get("runs", ())] + [
-        {"experiment": name, "condition": label, "seed": run.config.seed, "run": run.findings.run}
+        {"experiment": name, "condition": of, "seed": run.config.seed, "run": run.findings.run}
         | {"model": _named(run.findings), "made": made_at(), "command": command.strip()}
         | dict(run.findings.versions)
         for name, some in runs.items()
         for label, same in some.items()
         for run in same
+        for of in (_searches(label, run) if name == "scale" else [label])
     ]
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     for title, rows in tables.items():
@@ -131,13 +132,16 @@ def write(folder: Path, runs: Mapping[str, Runs], command: str, stem: str = "exp
 
 def _kept(folder: Path, stem: str, now: Runs) -> dict[str, Rows]:
     """The tables of a page, by title, without the rows that tell of a search run now."""
-    own = {f"{of}, {one.regime.arrow}" for of, (run,) in now.items() for one in run.findings.searches}
+    own = {search for label, (run,) in now.items() for search in _searches(label, run)}
     tables: dict[str, Rows] = {}
     for file in (folder / "tables").glob(f"{stem}-*.csv"):
         read = csv.DictReader(file.read_text(encoding="utf-8").splitlines())
         tables[file.stem.removeprefix(f"{stem}-")] = [row for row in read if not {*row.values()} & own]
-    left = {condition(row["search"]) for row in tables.get("searches", ())}
-    return tables | {"runs": [row for row in tables.get("runs", ()) if row["condition"] in left]}
+    return tables
+
+
+def _searches(label: str, run: PaperRun) -> list[str]:
+    return [f"{label}, {search.regime.arrow}" for search in run.findings.searches]
 
 
 def page(

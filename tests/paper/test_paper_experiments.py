@@ -122,8 +122,7 @@ def test_the_sentence_of_e1_follows_the_numbers(
 
 def test_the_interval_holds_the_mean_as_often_as_it_says() -> None:
     """Of 2,000 samples of five normal numbers about 95 %; at half the width they would not (the check can fail)."""
-    samples = np.random.default_rng(0).normal(3.0, 2.0, (2000, 5))
-    found = [t_interval(list(sample)) for sample in samples]
+    found = [t_interval(list(sample)) for sample in np.random.default_rng(0).normal(3.0, 2.0, (2000, 5))]
     assert 0.935 < np.mean([one.low <= 3.0 <= one.high for one in found]) < 0.965
     assert np.mean([abs(one.mean - 3.0) <= (one.high - one.low) / 4 for one in found]) < 0.9
 
