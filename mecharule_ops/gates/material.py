@@ -110,10 +110,9 @@ def chosen(found: Material) -> tuple[outcome.Gate, ...]:
     split, before = len(found.find), found.good[found.choose]
     table = cuts.evaluated(found.texts, found.columns(found.learn))
     lookup, part = lookup_in(table.matrix, table.texts), np.arange(split)
-    value = found.alone.astype(np.int64) - found.good[found.learn]
     offered = [
         (place, clause)
-        for place, row in enumerate(value)
+        for place, row in enumerate(found.alone.astype(np.int64) - found.good[found.learn])
         for clause in learning.gate_clauses(table.on(part), row[:split])
     ]
     units = np.array([place for place, _ in offered], int)

@@ -67,8 +67,7 @@ class CleanPasses:
 
     def _shrink(self) -> None:
         held = sum(kept.clean.bytes for kept in self._kept.values())
-        homes = set(self.homes.values())
-        for made in sorted([*self._kept][:-1], key=homes.__contains__):
+        for made in sorted([*self._kept][:-1], key={*self.homes.values()}.__contains__):
             if held > self._memory:
                 held -= self._kept.pop(made).clean.bytes
 

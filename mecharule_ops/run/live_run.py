@@ -381,11 +381,12 @@ class Run:
 
         Raises `ModelUnavailable` where it began with another, and as `check_rows`.
         """
-        rows, of, where = self.check_rows(), subject.model_hash, subject.device_name
-        if not self.finished and self.placed and self.placed.get("model") not in (None, of):
+        rows = self.check_rows()
+        if not self.finished and self.placed and self.placed.get("model") not in (None, subject.model_hash):
             raise self._other("weights")
         observed = self.store.has(keys.RECORDS) or self.store.has(keys.WHOLE)
         if self.store.writable and not (self.finished or observed):
+            of, where = subject.model_hash, subject.device_name
             made = keys.Placed(device=where, dtype=subject.dtype_name, rows=rows, model=of)
             self.store.put(keys.PLACED, made)
         return subject

@@ -275,9 +275,8 @@ def audit_search(run: Run, journal: Journal, found: Localised) -> None:
     alike = [
         each.audit for each in before if (each.intervention, each.regime) == (outcome.intervention, regime)
     ]
-    drawn = sum(each.tested for each in alike if each)
     # What an earlier process of the run drew is stored, and drawn first again: it costs nothing.
-    asked = found.plan, total, left, run.cost.group_evaluations - drawn
+    asked = found.plan, total, left, run.cost.group_evaluations - sum(each.tested for each in alike if each)
     settings = planning.audit_settings(config, *asked)
     if settings.budget < planning.audit_settings(config.model_copy(update={"budget": None}), *asked).budget:
         found.outcome = outcome = replace(
