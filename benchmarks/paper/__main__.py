@@ -72,10 +72,11 @@ APART = (
 AT_SCALE = (
     "The paper's task on 0.5 and 1.5 B",
     SCALE_COLUMNS,
-    "Unless said: 0.5 B, `+ − × ÷` of 0–299, four-shot, ablated at generated tokens; the first stays. Localized (not "
-    "ruled out): one flip of 16 suffices. Recall: 95 % sure by units drawn, or counted; cost: forwards but the draw's, "
-    "of every unit's. Any anchored: flips outside the slices. Rules: anchored, of MCC ≥ .70, flips permuted. The paper,"
-    " jailbreaking Qwen2, localized 120 and 199.\n\n[Words](method.md); [the paper's own](experiments.md).",
+    "Unless said: 0.5 B, `+ − × ÷` of 0–299, four-shot, ablated at generated tokens; the first stays; CHA 0→1: other "
+    "slices. Localized (not ruled out): one flip of 16 suffices. Recall: 95 % sure by units drawn, or counted; cost: "
+    "forwards but the draw's, of every unit's. Any anchored: flips outside the slices. Rules: anchored, of MCC ≥ .70, "
+    "flips permuted. The paper, jailbreaking Qwen2, localized 120 and 199.\n\n[Words](method.md); [the paper's "
+    "own](experiments.md).",
 )
 PAGES = {"experiments": TOGETHER, "paper": APART, "paper_scale": AT_SCALE}
 OWN = {"published": "paper", "scale": "paper_scale"}

@@ -75,8 +75,7 @@ def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
 
 def paired(first: Sequence[float], second: Sequence[float], comparisons: int = 1) -> Interval:
     """The interval of first − second, seed by seed; that many of them hold together (Bonferroni)."""
-    differences = [a - b for a, b in zip(first, second, strict=True)]
-    return t_interval(differences, 1 - (1 - CONFIDENCE) / comparisons)
+    return t_interval([a - b for a, b in zip(first, second, strict=True)], 1 - (1 - CONFIDENCE) / comparisons)
 
 
 def direction(difference: Interval) -> str:
