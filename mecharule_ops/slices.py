@@ -96,10 +96,9 @@ class CompactSlices:
     @property
     def sentence(self) -> str:
         """The status with its numbers, as a person reads it."""
-        named = sorted(
+        (smaller, smaller_name), (_, larger_name) = sorted(
             [(len(self.associated), "associated"), (len(self.unrelated), "unrelated")], key=lambda one: one[0]
         )
-        (smaller, smaller_name), (_, larger_name) = named
         return self.status.value.format(
             required=self.required,
             size=self.size,

@@ -132,10 +132,9 @@ def _fate(told: RunState, unit: types.Neuron, regime: types.Regime) -> dict[str,
 
 def _cells(fate: Any) -> tuple[str, ...]:
     """How many answers kept aside flip, at least what share of all, how sure that is."""
-    counted = (
+    return *(
         (f"{fate['flips']} of {fate['n']}", percent_at_least(fate["at_least"])) if "n" in fate else ("–", "–")
-    )
-    return *counted, fate["certainty"]
+    ), fate["certainty"]
 
 
 def _beside(told: tuple[Fact, ...], *runs: str) -> ToolResult:

@@ -104,8 +104,7 @@ class ClosesOnce:
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
         """Close it with a result, where it is still the one on top."""
-        on_top = self.app.screen_stack[-1:] == [self]
-        return super().dismiss(result) if on_top else AwaitComplete.nothing()  # type: ignore[misc]
+        return super().dismiss(result) if self.app.screen_stack[-1:] == [self] else AwaitComplete.nothing()  # type: ignore[misc]
 
 
 class Palette(ClosesOnce, CommandPalette):

@@ -196,8 +196,7 @@ class GuidedSearch(group_search.GroupSearch):
         begin = self._confirmed
         while begin < self._units:
             together = self._prediction.together(self._places[begin : begin + self._together])
-            quiet = (together <= self._guided.quiet + _ROUNDING).all(axis=0)
-            end = begin + max(1, int(quiet.sum()))
+            end = begin + max(1, int((together <= self._guided.quiet + _ROUNDING).all(axis=0).sum()))
             yield begin, end
             begin = end
 

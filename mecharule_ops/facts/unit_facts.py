@@ -154,16 +154,15 @@ def chain_parts(chain: Chain, run: str) -> dict[str, Fact]:
     """Each part of the explanation that a chain gives; no carriers where no unit found lies above it."""
     cited, source = f"c:{chain.mediation_certificate}", f"run:{run}"
     direct = chain.mediation.flips.flips and chain.mediation.of(Above.EVERYTHING) is None
-    texts = {
-        BREAKS: (_breaks(chain), SAID_BREAKS, cited, *([source] if chain.breaks.places else [])),
-        READS: (_reads(chain), SAID_HOW, source),
-        WRITES: (writes_words(chain), SAID_HOW, source),
-        THROUGH: (_through(chain), SAID_HOW, source if direct else cited),
-        CARRIERS: (_carriers(chain), SAID_HOW, cited),
-    }
     return {
         name: fact(text, *sources, unit=chain.unit, part=part)
-        for name, (text, part, *sources) in texts.items()
+        for name, (text, part, *sources) in {
+            BREAKS: (_breaks(chain), SAID_BREAKS, cited, *([source] if chain.breaks.places else [])),
+            READS: (_reads(chain), SAID_HOW, source),
+            WRITES: (writes_words(chain), SAID_HOW, source),
+            THROUGH: (_through(chain), SAID_HOW, source if direct else cited),
+            CARRIERS: (_carriers(chain), SAID_HOW, cited),
+        }.items()
         if text
     }
 
@@ -174,12 +173,11 @@ def chain_facts(chain: Chain, run: str) -> Iterator[Fact]:
     values |= {"through": values["mediation"]}
     for name, one in chain_parts(chain, run).items():
         yield replace(one, key=f"{of.key}.{name}", value=values.get(name, one.sentence))
-    links = (
+    for name, lines, source in (
         ("direct", _direct(chain), f"run:{run}"),
         ("pairs", _pairs(chain.pairs), f"c:{chain.pairs_certificate}"),
         ("notes", chain.notes, f"run:{run}"),
-    )
-    for name, lines, source in links:
+    ):
         if told := "; ".join(lines):
             yield of(name, f"{told[:1].upper()}{told[1:]}", values[name], source, part=name.capitalize())
 

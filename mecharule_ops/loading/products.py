@@ -28,11 +28,12 @@ from torch.autograd import forward_ad
 from transformers.pytorch_utils import Conv1D
 
 LOW = (torch.bfloat16, torch.float16)
-_SHAPES = "64"
-"""How many shapes of a product oneDNN, and PyTorch's layer over it, keep compiled and buffered; their own 1,024 grow
-to half a gigabyte in 160 short searches. Read at the first product; a user's own setting stays."""
+# How many shapes of a product oneDNN, and PyTorch's layer over it, keep compiled and buffered; their own 1,024 grow
+# to half a gigabyte in 160 short searches. Read at the first product; a user's own setting stays.
 for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-    os.environ.setdefault(_name, _SHAPES)
+    os.environ.setdefault(_name, "64")
+# To a processor a mask is no hindrance: heads that share keys and values read them without a copy for each.
+os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", str(int(not torch.cuda.is_available())))
 
 _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 

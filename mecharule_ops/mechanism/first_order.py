@@ -29,7 +29,7 @@ from mecharule_ops.loading import model, placement, products
 from mecharule_ops.mechanism import forced, unit_axis
 from mecharule_ops.mechanism.effects import ESTIMATORS, AtPosition, Effect, direction
 from mecharule_ops.mechanism.leads import LeadHead, Leads
-from mecharule_ops.passes.batches import parts
+from mecharule_ops.passes.batches import default_rows, parts
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.tasks.base import Task
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron
@@ -173,7 +173,9 @@ def drops(
     units: Sequence[Neuron],
     should_stop: Stop = lambda: False,
 ) -> Effects:
-    """The steady drops of a few units of any bases, as `effects_of_kinds` gives them, by derivatives carried forward.
+    """The steady drops of a few units of any bases, as `effects_of_kinds` gives them but in order of layer.
+
+    They are derivatives carried forward.
 
     Cost: as `Forcing.at_rest`, and for each unit two forwards over the span from its layer up, whatever the number of
     tokens and competitors. Memory and errors as `effects_of_kinds`.
@@ -182,10 +184,12 @@ def drops(
     forcing, head = forced.Forcing(subject, records, phase), LeadHead(subject, thresholds.COMPETITORS)
     leads = Leads.empty(forcing.completions, thresholds.COMPETITORS)
     found = np.full((*leads.lead.shape, len(units)), np.nan, np.float32)
+    ordered = sorted(units, key=lambda unit: unit.layer)
 
     def one(rows: list[int]) -> None:
         fed = forcing.at_rest(rows)
-        moved = torch.stack([forcing.moved(fed, unit, replacements[unit.basis]) for unit in units])
+        most = max(1, default_rows(subject) // fed.offsets.numel())
+        moved = torch.cat([forcing.moved(fed, some, replacements) for some in parts(ordered, most)])
         at = fed.predicted
         compared = head.compare(fed.final, at)
         leads.enter(rows, at, compared)
@@ -194,7 +198,7 @@ def drops(
         found[places] = torch.einsum("tkc,utc->tku", toward, moved[:, at.row, at.column]).cpu().numpy()
 
     deque(_batch_by_batch(forcing, one, should_stop), 0)
-    return Effects(units=tuple(units), leads=leads, effect=found)
+    return Effects(units=tuple(ordered), leads=leads, effect=found)
 
 
 def _batch_by_batch(

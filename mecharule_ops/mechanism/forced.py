@@ -9,11 +9,11 @@ all records.
 Axes: record column channel. A column is a position of the span; a record's token t is predicted at one column.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,8 +23,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mecharule_ops.loading import model, norms
 from mecharule_ops.loading.generation import SharedPrefix
-from mecharule_ops.passes import batches, forward, intervention
+from mecharule_ops.passes import batches, forward
 from mecharule_ops.passes.clean import CleanSpans, clean_spans
+from mecharule_ops.passes.intervention import hooked
 from mecharule_ops.passes.spans import Span, span_of
 from mecharule_ops.replacement.baselines import ReplacementTable
 from mecharule_ops.types import Basis, BehaviourRecord, Neuron, Phase
@@ -188,27 +189,40 @@ class Forcing:
         return ForcedUnits(forced=forced, units=units, change=change, scales=scales)
 
     def moved(
-        self, forced: Forced, unit: Neuron, replacement: ReplacementTable
-    ) -> Float[Tensor, "record column channel"]:
-        """How far u − v of a unit moves `residual`, to first order. Cost: two forwards from its layer up."""
-        module, in_input = self.subject.wiring.site(self.blocks.stack[unit.layer], unit.basis)
-        size, hidden = self.subject.unit_size(unit.basis), forced.clean.inputs[unit.layer]
-        own = slice(unit.channel * size, (unit.channel + 1) * size)
+        self, forced: Forced, units: Sequence[Neuron], replacements: Mapping[Basis, ReplacementTable]
+    ) -> Float[Tensor, "unit record column channel"]:
+        """How far u − v of each unit, in order of layer, moves `residual`, to first order, a copy of the spans each.
 
-        def moving(site: Tensor) -> Tensor:
-            change, values = torch.zeros_like(site), replacement.value(unit.layer, forced.offsets).to(site)
-            change[..., own] = (site - values.flatten(2))[..., own] * forced.held[:, :, None].to(site.device)
-            return forward_ad.make_dual(site, change)
+        Cost: two forwards a unit from its layer up.
+        """
+        clean, held = forced.clean, forced.held[:, :, None]
+        bind, hidden = cache(partial(self.blocks.bind, clean.batch)), clean.final[:, :0]
+
+        def moving(site: Tensor, unit: Neuron, copy: int) -> Tensor:
+            value, before = forward_ad.unpack_dual(site)
+            change = torch.zeros_like(value) if before is None else before.clone()
+            size, columns = self.subject.unit_size(unit.basis), held.shape[1]
+            own = slice(unit.channel * size, (unit.channel + 1) * size)
+            rows = slice(copy * columns, (copy + 1) * columns)
+            values = replacements[unit.basis].value(unit.layer, forced.offsets).to(value).flatten(2)
+            change[:, rows, own] = (value[:, rows, own] - values[..., own]) * held.to(value.device)
+            return forward_ad.make_dual(value, change)
 
         # Of attention's kernels the plain one alone carries a derivative forward.
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), forward_ad.dual_level():
-            with intervention.hooked(module, in_input, moving):
-                hidden = forced.calls(unit.layer, hidden)
-            for layer in range(unit.layer + 1, self.subject.n_layers):
-                hidden = forced.calls(layer, hidden)
+            for layer in range(units[0].layer, self.subject.n_layers):
+                site = partial(self.subject.wiring.site, self.blocks.stack[layer])
+                joining = [unit for unit in units if unit.layer == layer]
+                joined = clean.inputs[layer].repeat(1, len(joining), 1)
+                hidden = torch.cat([hidden.to(joined.device), joined], 1)
+                copies = hidden.shape[1] // held.shape[1]
+                with ExitStack() as stack:
+                    for copy, unit in enumerate(joining, copies - len(joining)):
+                        stack.enter_context(hooked(*site(unit.basis), partial(moving, unit=unit, copy=copy)))
+                    hidden = bind(copies)(layer, hidden)
             moved = forward_ad.unpack_dual(hidden.to(self.subject.device)).tangent
-        assert moved is not None, unit
-        return moved
+        assert moved is not None, units
+        return moved.unflatten(1, (len(units), -1)).transpose(0, 1)
 
     def _read(
         self, stack: ExitStack, layer: int, basis: Basis, units: dict[int, Tensor], scales: dict[int, Tensor]
@@ -216,11 +230,11 @@ class Forcing:
         """Has a layer's units, and the scale of the normalisation behind them, noted by the next forward."""
         block = self.blocks.stack[layer]
         module, in_input = self.subject.wiring.site(block, basis)
-        stack.callback(intervention.hooked(module, in_input, partial(units.__setitem__, layer)).remove)
+        stack.callback(hooked(module, in_input, partial(units.__setitem__, layer)).remove)
         norm = self.subject.wiring.norm_behind(block, basis)
         if norm is not None:
             see = partial(_note_scale, scales, layer, norm, self.subject.device)
-            stack.callback(intervention.hooked(norm, True, see).remove)
+            stack.callback(hooked(norm, True, see).remove)
 
     def _predicted(self, records: Sequence[int]) -> Predicted:
         flat, offered = list[tuple[int, ...]](), list[list[int]]()

@@ -70,9 +70,8 @@ class OfflineProposer:
         """
         if is_one_sided(context.labels):
             return ()
-        candidates = enumerate_candidates(context.columns, context.labels, context.prompt_columns)
         table, _ = build_table(
-            (*context.known, *candidates),
+            (*context.known, *enumerate_candidates(context.columns, context.labels, context.prompt_columns)),
             context.columns,
             context.labels,
             np.ones(len(context.labels), dtype=bool),
@@ -159,8 +158,7 @@ def _pair_candidates(
         yield from (f"{function}_at({left}, {right}, {place})" for place in range(3))
     # Python integers cannot wrap, whatever the columns hold.
     x, y = columns[left].astype(object), columns[right].astype(object)
-    combined = (("{} + {}", x + y), ("abs({} - {})", abs(x - y)), ("min({}, {})", np.minimum(x, y)))
-    for form, values in combined:
+    for form, values in (("{} + {}", x + y), ("abs({} - {})", abs(x - y)), ("min({}, {})", np.minimum(x, y))):
         yield from _thresholds(form.format(left, right), values.astype(np.float64), labels)
 
 

@@ -107,12 +107,11 @@ def build_table(
     reasons |= _near_duplicates(matrix[train], scores, [text for text, _ in parsed], alive)
     kept = [index for index in range(len(parsed)) if index not in reasons]
     dropped = (Refusal(text=parsed[index][0], reason=reason) for index, reason in sorted(reasons.items()))
-    table = PredicateTable(
+    return PredicateTable(
         predicates=tuple(parsed[index][1] for index in kept),
         matrix=matrix[:, kept],
         scores=tuple(scores[index] for index in kept),
-    )
-    return table, (*refusals, *dropped)
+    ), (*refusals, *dropped)
 
 
 def _evaluate_distinct(

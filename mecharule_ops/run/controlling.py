@@ -113,8 +113,9 @@ def _held_out_counts(
     """Of each of some units of one basis how many of the records it flips alone."""
     if not units:
         return {}
-    main, groups = run.intervention(units[0].basis), [(unit,) for unit in units]
-    counted = flips_on(run, regime, main, groups, (records.tolist(), ()), progress)
+    # Neighbours share a forward from their layer up.
+    main, units = run.intervention(units[0].basis), sorted(units)
+    counted = flips_on(run, regime, main, [(unit,) for unit in units], (records.tolist(), ()), progress)
     return {unit: estimate.associated.flips for unit, estimate in zip(units, counted, strict=True)}
 
 
@@ -132,10 +133,9 @@ def units_beside(run: Run, unit: Neuron, most: int) -> tuple[tuple[Neuron, ...],
     drawn = subsets.random_units(unit.basis, layers, width, most, but=gone, seed=seed)
     every = tuple(each for each in drawn if each != unit)
     of_layer = OF_LAYER if most else 0
-    layer = subsets.random_units(
+    return every, subsets.random_units(
         unit.basis, [unit.layer], width, of_layer, but=[unit, *gone], of="control of the layer", seed=seed
     )
-    return every, layer
 
 
 def same_layers(run: Run, units: Sequence[Neuron], of: str = "same layers") -> list[Neuron]:

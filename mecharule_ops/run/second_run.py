@@ -144,12 +144,11 @@ def _table(bench: Bench, certificate: Certificate, given: str | None = None) -> 
     if certificate.dtype != subject.dtype_name:
         same = f"it was made in {certificate.dtype}, this is {subject.dtype_name}: leave --dtype out"
     others = "its records give others here; export the run where it was made"
-    cures = (
+    for what, wanted, here, cure in (
         ("weights", model.model_hash, subject.model_hash, same),
         ("a tokenizer", model.tokenizer_hash, subject.tokenizer_hash, "name the same model with --model"),
         ("replacement values", stated.baseline_hash, table.hash, others),
-    )
-    for what, wanted, here, cure in cures:
+    ):
         if wanted != here:
             raise CannotRepeat(f"expected {what} {wanted} of {model.name}, got {here}; {cure}")
     return table

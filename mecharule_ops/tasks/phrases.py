@@ -119,8 +119,7 @@ class WordedTerm:
         """One value, or all but one end of what is possible, or a sign; None where none of these is meant."""
         first, last = self.span
         low = first if least is None or (first is not None and least <= first) else least
-        high = last if most is None or (last is not None and most >= last) else most
-        if low is not None and low == high:
+        if low is not None and low == (last if most is None or (last is not None and most >= last) else most):
             return self.equal(str(low))
         if most is None and least is not None and first is not None and least == first + 1:
             return self.unequal(str(first))
