@@ -33,7 +33,7 @@ LOW = (torch.bfloat16, torch.float16)
 for _name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     os.environ.setdefault(_name, "64")
 # To a processor a mask is no hindrance: heads that share keys and values read them without a copy for each.
-os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", str(int(not torch.cuda.is_available())))
+os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", str(int(not torch.accelerator.is_available())))
 
 _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 

@@ -188,8 +188,10 @@ def drops(
 
     def one(rows: list[int]) -> None:
         fed = forcing.at_rest(rows)
-        most = max(1, default_rows(subject) // fed.offsets.numel())
-        moved = torch.cat([forcing.moved(fed, some, replacements) for some in parts(ordered, most)])
+        # Copies see one another's keys, masked: about as many as the prefix has, so that scores stay small.
+        slots, held = fed.clean.batch.prefix.slots, fed.held
+        few = min(1 + slots // held.shape[1], default_rows(subject) // held.numel()) or 1
+        moved = torch.cat([forcing.moved(fed, some, replacements) for some in parts(ordered, few)])
         at = fed.predicted
         compared = head.compare(fed.final, at)
         leads.enter(rows, at, compared)

@@ -193,8 +193,9 @@ class Forcing:
     ) -> Float[Tensor, "unit record column channel"]:
         """How far u − v of each unit, in order of layer, moves `residual`, to first order, a copy of the spans each.
 
-        Cost: two forwards a unit from its layer up.
+        Cost: two forwards a unit from its layer up, their attention over all copies' keys.
         """
+        assert [*units] == sorted(units, key=lambda unit: unit.layer), units
         clean, held = forced.clean, forced.held[:, :, None]
         bind, hidden = cache(partial(self.blocks.bind, clean.batch)), clean.final[:, :0]
 

@@ -136,7 +136,7 @@ def _demand(node: ast.expr, kind: Kind, schema: Mapping[str, type]) -> type:
     """The type of `node`, which must be of this kind."""
     value = node.value if isinstance(node, ast.Constant) else None
     found = infer(node, schema)
-    fits = {
+    if not {
         Kind.NUMBER: found in _NUMBERS,
         Kind.INTEGER: found is int,
         Kind.BOOLEAN: found is bool,
@@ -144,8 +144,7 @@ def _demand(node: ast.expr, kind: Kind, schema: Mapping[str, type]) -> type:
         Kind.LITERAL: isinstance(value, str) and value != "",
         Kind.PATTERN: isinstance(value, str) and _is_pattern(value),
         Kind.PLACE: type(value) is int and 0 <= value < PLACES,
-    }
-    if not fits[kind]:
+    }[kind]:
         refuse(kind.value, f"{shown(node)}, which is {found.__name__}")
     return found
 

@@ -64,7 +64,6 @@ def graded(table: PredicateColumns, of: Numbers, train: Places, test: Places, se
     features = table.matrix.astype(np.float32)
     data = xgb.DMatrix(features[train], label=ranks[train], nthread=1)
     trees = xgb.train(parameters(DEPTH, seed) | TREES, data, ROUNDS).predict(xgb.DMatrix(features, nthread=1))
-    put_there = said > matthews.best_cut(said[train], ranks[train] > cut)
     return Graded(
         terms=terms,
         fit=_fit(said[test], ranks[test], cut),
@@ -72,7 +71,7 @@ def graded(table: PredicateColumns, of: Numbers, train: Places, test: Places, se
         permuted=_fit(chance[test], mixed[test], cut),
         agreement=short_rules.agreement(again, ranks > cut, train, seed),
         records=len(test),
-        top=FlipsWhere.of(put_there[test], ranks[test] > cut),
+        top=FlipsWhere.of(said[test] > matthews.best_cut(said[train], ranks[train] > cut), ranks[test] > cut),
     )
 
 
