@@ -48,8 +48,7 @@ def percent(rate: float) -> str:
     value = 100 * rate
     if value in (0.0, 100.0):
         return f"{value:.0f} %"
-    digits = 0 if 10 <= value < 99.5 else 1 if value >= 1 else 2
-    shown = f"{value:.{digits}f}"
+    shown = f"{value:.{0 if 10 <= value < 99.5 else 1 if value >= 1 else 2}f}"
     return {0.0: "< 0.01 %", 100.0: "> 99.9 %"}.get(float(shown), f"{shown} %")
 
 

@@ -45,6 +45,9 @@ def read_bundle(folder: Path) -> tuple[Certificate, ...]:
         listed = parse_json(_read(folder / INDEX))
     except ValueError as error:
         raise ClaimNotSupported(f"expected an index at {folder / INDEX}, it is not JSON: {error}") from error
+    # Earlier versions wrote the files' hashes beside their ids; each file holds its own.
+    if isinstance(listed, dict) and isinstance(known := listed.get("certificates"), dict):
+        listed = sorted(f"{name}.json" for name in known)
     present = {path.name for path in folder.glob("*.json")} - {INDEX}
     if listed != sorted(present):
         odd = ", ".join(sorted(present ^ set(map(str, listed if isinstance(listed, list) else ()))))

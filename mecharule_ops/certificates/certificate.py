@@ -144,9 +144,12 @@ class Certificate:
     given: Mapping[str, CertifiedIntervention] = field(default_factory=dict)
     """Units that the model is without, before the ablation too, by what they are replaced."""
 
-    @property
+    @cached_property
     def content(self) -> dict[str, Any]:
-        """What is hashed; a model with all its units is not said to be without any."""
+        """What is hashed: of one that was read what stands there, since earlier versions said less.
+
+        A model with all its units is not said to be without any.
+        """
         return {name: value for name, value in encode(self).items() if name != "given" or value}
 
     @property
@@ -193,12 +196,12 @@ def _read(text: str) -> Certificate:
         if not isinstance(document, dict) or document.keys() != {"certificate", "sha256"}:
             raise ClaimNotSupported("expected a certificate with its sha256 and nothing else")
         certificate = decode(Certificate, document["certificate"])
+        vars(certificate)["content"] = document["certificate"]
     except (UsageError, ValueError) as error:
         raise ClaimNotSupported(f"expected a certificate, its text does not read as one: {error}") from error
     if certificate.sha256 != document["sha256"]:
-        raise ClaimNotSupported(
-            f"expected content with hash {document['sha256']}, got {certificate.sha256}: it was changed"
-        )
+        told = f"expected hash {document['sha256']}, got {certificate.sha256}"
+        raise ClaimNotSupported(f"{told}: it was changed")
     return certificate
 
 

@@ -236,8 +236,7 @@ class Speculation:
     ) -> tuple[HeldUnits, int]:
         """(the row's own held units from `start` on, at how many positions from there the text is the clean one)."""
         changed = plain_text.alike((row.accepted, self._reader.baseline(row.record, chunk.early)))
-        until = len(self._chunks.span(row.record, row.accepted[: changed + 1]).fed)
         return {
             site: Units(channels=units.channels, values=units.values[row.row : row.row + 1, start:])
             for site, units in held[row.group].items()
-        }, max(0, until - start)
+        }, max(0, len(self._chunks.span(row.record, row.accepted[: changed + 1]).fed) - start)

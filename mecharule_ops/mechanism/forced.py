@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import lru_cache, partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -197,7 +197,7 @@ class Forcing:
         """
         assert [*units] == sorted(units, key=lambda unit: unit.layer), units
         clean, held = forced.clean, forced.held[:, :, None]
-        bind, hidden = cache(partial(self.blocks.bind, clean.batch)), clean.final[:, :0]
+        bind, hidden = lru_cache(1)(partial(self.blocks.bind, clean.batch)), clean.final[:, :0]
 
         def moving(site: Tensor, unit: Neuron, copy: int) -> Tensor:
             value, before = forward_ad.unpack_dual(site)

@@ -53,10 +53,9 @@ def test_a_spread_model_is_the_model(
         beside = (*found.hf.named_parameters(), *found.hf.named_buffers())
         stem = f"{found.wiring.layers}."
         assert {tensor.device for name, tensor in beside if not name.startswith(stem)} == {found.device}
-        lie = [
+        assert [
             {tensor.device.index for tensor in block.parameters()} for block in found.wiring.blocks(found.hf)
-        ]
-        assert lie in ([{1}, {0}, {0}], [{1}, {1}, {0}])
+        ] in ([{1}, {0}, {0}], [{1}, {1}, {0}])
         assert len(list(found.hf.parameters())) == len(list(plain.hf.parameters()))
         assert found.dtype == plain.dtype
         assert found.model_hash == plain.model_hash

@@ -12,14 +12,13 @@ from mecharule_ops.loading.model_names import load
 def test_names_that_lead_nowhere(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Each says what was expected and what to do, in one line."""
     monkeypatch.setattr(model_names, "BUNDLED_DIRECTORY", tmp_path / "none")
-    cases = {
+    for name, message in {
         "smollm2-135m": "run `mecharule models fetch smollm2-135m`",
         "arith-tiny": "reinstall the package",
         "gpt5": "expected a model of: arith-tiny, smollm2-135m",
         "./no/such/place": "got './no/such/place'",
         "nobody/nothing": "expected nobody/nothing from the model hub, got LocalEntryNotFoundError",
-    }
-    for name, message in cases.items():
+    }.items():
         with pytest.raises((ModelUnavailable, UsageError)) as raised:
             load(name)
         assert isinstance(raised.value, UsageError) == message.startswith(("expected a model of", "got"))

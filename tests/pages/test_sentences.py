@@ -21,13 +21,12 @@ def _files() -> list[Path]:
 
 
 def test_nothing_outside_facts_cuts_or_parses_a_sentence() -> None:
-    found = [
+    assert [
         f"{file.relative_to(ROOT)}:{number}"
         for file in _files()
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
         if CUT.search(line)
-    ]
-    assert found == []
+    ] == []
 
 
 def test_a_sentence_that_is_cut_would_be_seen() -> None:

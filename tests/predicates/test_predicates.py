@@ -18,8 +18,7 @@ def _data(records=2000, seed=0):
     a, b = generator.integers(0, 100, (2, records))
     target = (a > b) ^ (generator.random(records) < 0.2)
     op = generator.choice(["+", "-"], records)
-    train = generator.random(records) < 0.7
-    return {"a": a, "b": b, "op": op, "out": target.astype(np.int64)}, target, train
+    return {"a": a, "b": b, "op": op, "out": target.astype(np.int64)}, target, generator.random(records) < 0.7
 
 
 def test_scores_equal_scikit_learn_on_random_predicates():

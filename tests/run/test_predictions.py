@@ -172,11 +172,10 @@ def test_first_order_is_blind_to_a_saturated_unit_and_the_account_says_so() -> N
     assert blind.drop_error.first_order == 0.0
     assert blind.drop_error.measured > 0.5
     assert blind.flips > 10
-    said = (
+    assert (
         f"its first-order drop is 0.00 where the ablation moves the lead by {blind.drop_error.measured:.2f}: "
         "the gradient does not see this unit"
-    )
-    assert said in prediction_words(blind)
+    ) in prediction_words(blind)
     seen = account_of(saturated(bias=5.0))
     assert seen.drop_error is not None
     assert seen.drop_error.spearman == pytest.approx(1)

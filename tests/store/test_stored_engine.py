@@ -28,11 +28,10 @@ def truth(engine: TableEngine, groups: list, examples: list[int]) -> np.ndarray:
 
 
 def random_questions(rng: np.random.Generator) -> tuple[list, list[int]]:
-    groups = [
+    return [
         tuple(unit(int(c)) for c in rng.choice(UNITS, size=int(rng.integers(1, 4)), replace=False))
         for _ in range(int(rng.integers(1, 6)))
-    ]
-    return groups, rng.choice(RECORDS, size=int(rng.integers(1, 25)), replace=False).tolist()
+    ], rng.choice(RECORDS, size=int(rng.integers(1, 25)), replace=False).tolist()
 
 
 def ask_at_random(wrapped: StoredEngine, engine: TableEngine, seed: int, turns: int = 60) -> None:

@@ -179,14 +179,13 @@ def test_a_table_that_passes_is_rehearsed_without_a_fault(
 
 
 def test_a_column_of_numbers_that_is_read_as_text_is_said(tmp_path: Path) -> None:
-    cases = (
+    for one, two, said in (
         ("1,5", 2, "a comma"),
         ("1.5", "-inf", "'-inf' is no number (20"),
         ("1", "-", "'-' is no"),
         ("a", "NA", ""),
         (1, 2, ""),
-    )
-    for one, two, said in cases:
+    ):
         (tmp_path / "t.csv").write_text(
             "prompt;answer;x\n" + "".join(f"{n};b;{one}\n{n}n;b;{two}\n" for n in range(20))
         )

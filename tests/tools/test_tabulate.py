@@ -77,8 +77,7 @@ def test_pairs_share_one_error_and_an_empty_cell_says_so(
         for one, other in ((names[0], names[1]), (names[0], names[2]), (names[1], names[2]))
     ]
     told = ask("tabulate", units=",".join(names), paired=True)
-    together = [one.value["p"] for one in told.facts if one.key.endswith(".paired")]  # type: ignore[index,call-overload]
-    assert together == pytest.approx(holm(alone))
+    assert [one.value["p"] for one in told.facts if one.key.endswith(".paired")] == pytest.approx(holm(alone))
     assert "corrected for 3 pairs" in told.text
     empty = ask("tabulate", units=units[0], where="a > 5000")
     assert "There are no train records (1→0) where a > 5000" in empty.text
