@@ -148,7 +148,7 @@ class Certificate:
     def content(self) -> dict[str, Any]:
         """What is hashed: of one that was read what stands there, since earlier versions said less.
 
-        A model with all its units is not said to be without any.
+        A model with all its units is not said to be without any. Not to be changed: it is shared.
         """
         return {name: value for name, value in encode(self).items() if name != "given" or value}
 
@@ -159,7 +159,7 @@ class Certificate:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of all content: equal content, equal hash, on every machine."""
+        """The hash of all content: equal content, equal hash, on every machine; earlier versions wrote less."""
         return hashlib.sha256(canonical_json(self.content).encode("ascii")).hexdigest()
 
     @property
@@ -197,11 +197,11 @@ def _read(text: str) -> Certificate:
             raise ClaimNotSupported("expected a certificate with its sha256 and nothing else")
         certificate = decode(Certificate, document["certificate"])
         vars(certificate)["content"] = document["certificate"]
-    except (UsageError, ValueError) as error:
+        if certificate.sha256 != document["sha256"]:
+            told = f"expected hash {document['sha256']}, got {certificate.sha256}"
+            raise ClaimNotSupported(f"{told}: it was changed")
+    except (UsageError, ValueError, OverflowError) as error:
         raise ClaimNotSupported(f"expected a certificate, its text does not read as one: {error}") from error
-    if certificate.sha256 != document["sha256"]:
-        told = f"expected hash {document['sha256']}, got {certificate.sha256}"
-        raise ClaimNotSupported(f"{told}: it was changed")
     return certificate
 
 

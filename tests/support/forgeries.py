@@ -21,7 +21,7 @@ def forgeries(value: Any) -> list[Any]:
         case bool():
             return [not value, None]
         case int() | float():
-            return [value + 1, str(value)]
+            return [value + 1, str(value), float("nan"), 10**400]
         case str():
             return [value + " ", 3]
         case list():
