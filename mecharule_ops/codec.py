@@ -77,7 +77,7 @@ def _at(owner: type, name: str, convert: _Convert, value: Any) -> Any:
     """The converted value of a field, which an error names."""
     try:
         return convert(value)
-    except UsageError as error:
+    except (UsageError, OverflowError) as error:
         raise UsageError(f"{owner.__name__}.{name}: {error}") from error
 
 
